@@ -1,4 +1,4 @@
-//! What active messages cost: round trips beside those of the bare transport and of UCX, in interleaved pairs.
+//! The cost of active messages: round trips beside those of the bare transport and of UCX, in interleaved pairs.
 //!
 //!     cargo bench -p jitterlab-amvia --bench cost [-- PAIRS]
 //!

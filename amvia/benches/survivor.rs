@@ -1,4 +1,4 @@
-//! What the survivor sees when its peer is killed (kill -9) or stopped (SIGSTOP): ours, and UCX's.
+//! The survivor's view when its peer is killed (kill -9) or stopped (SIGSTOP): ours, and UCX's.
 //!
 //!     cargo bench -p jitterlab-amvia --bench survivor
 //!
@@ -27,9 +27,9 @@ use nix::unistd::Pid;
 const ECHO: u16 = 1;
 const SERVE: &str = "AMVIA_SURVIVOR_SERVE";
 const HOST: &str = "AMVIA_SURVIVOR_HOST";
-/// How long beyond the timeouts the state may stay unknown.
+/// The time beyond the timeouts that the state may stay unknown.
 const BEYOND: Duration = Duration::from_millis(10);
-/// How long UCX is watched.
+/// The time that UCX is watched.
 const WATCHED: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(60);
 
@@ -66,7 +66,7 @@ fn main() {
     assert!(are_late.is_empty(), "beyond the bound: {are_late:?}");
 }
 
-/// Where an endpoint listens: at the address that it had before, or at any free port.
+/// The address of an endpoint: the one that it had before, or any free port.
 fn socket(known: Option<&str>) -> SocketAddr {
     let known = known.and_then(|known| Some(known.split_once("://")?.1.into()));
     let host = || std::env::var(HOST).unwrap_or("127.0.0.1".into());

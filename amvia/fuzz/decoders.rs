@@ -1,4 +1,4 @@
-//! What each decoder has to do with any bytes. A fuzzer finds the bytes, and a test replays those that it has found
+//! The duties of each decoder with any bytes. A fuzzer finds the bytes, and a test replays those that it has found
 //! (`amvia/tests/corpus.rs`).
 //!
 //! Bytes that nobody made with the right checksum or proof end at that. So the bytes are mended first: their checksums
@@ -82,7 +82,7 @@ pub fn log(bytes: &[u8]) {
     if mend & 1 == 0 {
         file[..head.len()].copy_from_slice(head);
     }
-    // Behind the slots is the table of peers.
+    // The table of peers lies behind the slots.
     let length = slots.len().min(file.len() - HEAD_OF_LOG);
     file[HEAD_OF_LOG..][..length].copy_from_slice(&slots[..length]);
     if mend & 2 != 0 {
@@ -175,7 +175,7 @@ pub fn names(bytes: &[u8]) {
         now += Duration::from_secs(u64::from(how >> 2));
         let mut message = [0; MESSAGE];
         message[..content.len()].copy_from_slice(content);
-        // As it came: with no proof.
+        // The message is as it came: with no proof.
         assert_eq!(server.answer(now, from, content), None);
         assert_eq!(server.answer(now, from, &message), None);
         if how & 1 == 0 {

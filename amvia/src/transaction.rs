@@ -1,4 +1,4 @@
-//! Who takes part, how a transaction is named, and the states that each side can see it in.
+//! The parties of a transaction, its name, and the states that each side can see it in.
 //!
 //! The states are those of Kaur (2000), sections 3.2.1 and 3.2.2, written `<acknowledgement, operation>`, and those that
 //! answer the question what became of a transaction whose target had gone away.
@@ -174,7 +174,7 @@ macro_rules! states {
                 Self::ALL.get(usize::from(code)).copied()
             }
 
-            /// As `<acknowledgement, operation>`.
+            /// The state as `<acknowledgement, operation>`.
             pub fn status(self) -> Status {
                 let (acknowledgement, operation) = match self {
                     $(Self::$variant => (Acknowledgement::$acknowledgement, Operation::$operation)),+
@@ -240,7 +240,7 @@ states!(
 );
 
 impl InitiatorState {
-    /// Whether nothing can change it any more but its release.
+    /// True if nothing can change it any more but its release.
     pub fn is_final(self) -> bool {
         !matches!(
             self,
@@ -248,7 +248,7 @@ impl InitiatorState {
         ) && !self.is_unknown()
     }
 
-    /// Whether the target can still be asked what became of it.
+    /// True if the target can still be asked what became of it.
     pub fn is_unknown(self) -> bool {
         matches!(self, Self::RequestRtxExceeded | Self::ReplyRtxExceeded)
     }

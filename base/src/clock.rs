@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// What a [`Clock`] reads.
+/// The counter that a [`Clock`] reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The time-stamp counter of x86-64.
@@ -37,8 +37,8 @@ pub struct Clock {
     resolution_ns: f64,
 }
 
-/// How long the counter is compared with `CLOCK_MONOTONIC`. Each end of the comparison is known
-/// to about 20 ns, so 2 ms give the rate to about 10 parts in a million: 0.5 ns in 50 us.
+/// The time that the counter is compared with `CLOCK_MONOTONIC`. Each end of the comparison is
+/// known to about 20 ns, so 2 ms give the rate to about 10 parts in a million: 0.5 ns in 50 us.
 const CALIBRATION: Duration = Duration::from_millis(2);
 
 impl Clock {
@@ -75,7 +75,7 @@ impl Clock {
         clock
     }
 
-    /// What is read.
+    /// The counter that it reads.
     pub fn source(&self) -> Source {
         self.source
     }
@@ -85,7 +85,7 @@ impl Clock {
         self.read_cost_ns
     }
 
-    /// The smallest step seen between two different consecutive readings, in nanoseconds. Never
+    /// The smallest step seen between two different consecutive readings, in nanoseconds. It is not
     /// less than the cost of a reading on a clock that ticks faster than it can be read.
     pub fn resolution_ns(&self) -> f64 {
         self.resolution_ns
@@ -97,7 +97,7 @@ impl Clock {
         counter()
     }
 
-    /// Whether it reads the processor's counter.
+    /// True if it reads the processor's counter.
     #[inline(always)]
     pub fn reads_counter(&self) -> bool {
         self.source != Source::Monotonic
@@ -218,7 +218,7 @@ fn best_source() -> Source {
 #[cfg(target_arch = "x86_64")]
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Whether the counter can be relied on. Linux keeps its own time by it only where it has not found it to change its rate,
+/// True if the counter can be relied on. Linux keeps its own time by it only where it has not found it to change its rate,
 /// to stop, or to differ between processors, and takes it off the list where it has. Emulators have such a counter that they
 /// do not call invariant. A processor that does (`invariant`) goes on to do so where Linux knows better; it is
 /// believed where the counter is on Linux's list, where a hypervisor's clock is in use that is made of it, and where
@@ -234,7 +234,7 @@ fn is_trusted(invariant: bool, sources: &std::path::Path) -> bool {
     available.split_whitespace().any(|name| name == "tsc") || current.is_some_and(is_made_of_it)
 }
 
-/// Whether a source of Linux's time is a hypervisor's that is the counter, scaled.
+/// True if a source of Linux's time is a hypervisor's that is the counter, scaled.
 #[cfg(target_arch = "x86_64")]
 fn is_made_of_it(current: &str) -> bool {
     current == "kvm-clock" || current == "xen" || current == "hyperv_clocksource_tsc_page"

@@ -73,8 +73,8 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// The same as [`write_atomically`] for what only its owner may read, from its first moment on. A
-/// symbolic link, too, is replaced.
+/// Does as [`write_atomically`] for a file that only its owner may read, from its first moment on.
+/// A symbolic link, too, is replaced.
 ///
 /// # Errors
 /// As those of [`write_atomically`].
@@ -100,7 +100,7 @@ pub fn sweep(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What names of temporary files begin with.
+/// The beginning of the names of temporary files.
 const PREFIX: &str = ".jitterlab-";
 
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {

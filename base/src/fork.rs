@@ -40,7 +40,7 @@ impl Parent {
             )
         }?;
         let mark = Parent(page.cast());
-        // SAFETY: the range is the mapping above, to which nothing has been written.
+        // SAFETY: the range is the mapping above, and nothing has been written to it.
         unsafe { madvise(page, PAGE.get(), MmapAdvise::MADV_WIPEONFORK) }?;
         mark.word().store(1, Ordering::Relaxed);
         Ok(mark)

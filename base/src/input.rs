@@ -10,7 +10,7 @@ use std::path::Path;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use thiserror::Error;
 
-/// What may be behind a name.
+/// The kind of file behind a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// A regular file alone: whoever reads must not be kept waiting, as a program is in which
@@ -29,7 +29,7 @@ pub enum InputError {
     /// There is more of it than there may be.
     #[error("more than {most} bytes")]
     TooLong {
-        /// How much there may be.
+        /// The most bytes that there may be.
         most: u64,
     },
     /// It is not UTF-8.
@@ -37,7 +37,7 @@ pub enum InputError {
     Encoding {
         /// The line, counted from 1.
         line: usize,
-        /// What it is, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
 }
@@ -83,7 +83,7 @@ pub fn decode(bytes: Vec<u8>, most: u64) -> Result<String, InputError> {
     }
 }
 
-/// Opens a file to read it. A pipe to which nobody writes is empty: whoever may write to it one day is not waited for.
+/// Opens a file to read it. A pipe without a writer is empty: whoever may write to it one day is not waited for.
 ///
 /// # Errors
 /// The system refuses, or it is not of `source`.
@@ -94,7 +94,7 @@ pub fn open(path: &Path, source: Source) -> io::Result<File> {
         .custom_flags(libc::O_NONBLOCK)
         .open(path)?;
     let kind = file.metadata()?.file_type();
-    // Of a folder the system says so itself.
+    // The system itself refuses a folder.
     if source == Source::File && !kind.is_file() && !kind.is_dir() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -129,7 +129,7 @@ pub fn foreign(bytes: &[u8]) -> Option<String> {
     ))
 }
 
-/// As much of a wrong word as a person needs to find it, and nothing that a terminal would not show.
+/// The part of a wrong word that a person needs to find it, without anything that a terminal would not show.
 pub fn shortened(word: &str) -> String {
     const MOST: usize = 40;
     let shown = |c: char| match c.is_control() || c == MARK {

@@ -21,8 +21,8 @@ pub use serde;
 /// # let _ = Standing::Holds;
 /// ```
 ///
-/// With a word for what it is, also `FromStr`, which refuses any other text with a [`UnitError`](crate::units::UnitError)
-/// that lists the names; with `serde`, also `Serialize` and `Deserialize` by the same names.
+/// A word for what it is adds `FromStr`, which refuses any other text with a [`UnitError`](crate::units::UnitError) that
+/// lists the names. `serde` adds `Serialize` and `Deserialize` by the same names.
 ///
 /// ```
 /// #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,7 +164,7 @@ mod tests {
 
     named!(Ours, serde, "a case", PingPong => "ping-pong", Barrier => "barrier");
 
-    /// What serde makes of the same.
+    /// The serde implementations of the same.
     mod derived {
         #[derive(Debug, super::Serialize, super::Deserialize)]
         #[serde(rename_all = "kebab-case")]

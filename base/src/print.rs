@@ -9,7 +9,7 @@ pub enum Part {
     Table(Vec<Vec<String>>),
 }
 
-/// What can be printed for people.
+/// A value that can be printed for people.
 pub trait Text {
     /// Its parts, in order.
     fn parts(&self) -> Vec<Part>;

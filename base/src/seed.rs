@@ -17,7 +17,7 @@ pub enum SeedError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file does not hold one integer.
@@ -36,7 +36,7 @@ pub enum SeedError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What it is, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
 }
@@ -86,11 +86,11 @@ pub fn child(parent: u64, index: u64) -> u64 {
 /// The lineage of the program that a process of this lineage becomes by `exec`: another, for else
 /// it would draw the same delays once more.
 pub fn successor(lineage: u64) -> u64 {
-    // What no child has.
+    // No child has this number.
     child(lineage, u64::MAX)
 }
 
-/// Not symmetric, so that what was mixed in at one place cannot cancel what was at another.
+/// It is not symmetric, so that what was mixed in at one place cannot cancel what was at another.
 fn combine(left: u64, right: u64) -> u64 {
     mix(left.rotate_left(32) ^ mix(right))
 }
@@ -139,7 +139,7 @@ mod tests {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
-        // A pipe to which nobody writes is not waited for.
+        // A pipe without a writer is not waited for.
         let pipe = directory.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for not_there in [&pipe, &directory.path().join("none"), directory.path()] {

@@ -200,7 +200,7 @@ pub fn short_count(n: f64) -> String {
     scaled(n, 1e3, &["", "k", "M", "G"]).replace(' ', "")
 }
 
-/// So many of what has a plural with s.
+/// A number of things, whose plural has an s.
 ///
 /// ```
 /// use jitterlab_base::show::counted;
@@ -211,8 +211,8 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", count(n as u64))
 }
 
-/// What others have named, on a terminal of ours: whatever would act on the terminal, or make a
-/// line of its own, is escaped.
+/// A name that others have given, on a terminal of ours: whatever would act on the terminal, or
+/// make a line of its own, is escaped.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -240,7 +240,7 @@ fn thousands_apart(number: &str) -> String {
     text
 }
 
-/// The value in the largest of the units, `step` apart, of which there is one at least as it is shown.
+/// The value in the largest unit that it shows at least one of. The units are `step` apart.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value, 0);
     // 999.96 is shown as 1,000 of a unit, so it is 1 of the next.

@@ -15,7 +15,7 @@ use crate::input::shortened;
 pub struct UnitError {
     /// The text as it was given.
     pub text: String,
-    /// What would have been accepted, with an example.
+    /// The text that would have been accepted, with an example.
     pub expected: &'static str,
 }
 
@@ -126,7 +126,7 @@ impl Bytes {
     }
 }
 
-/// What is wrong with a size. `kB` is 1,000 to some and 1,024 to others: the unit that says which is named.
+/// The error of a size. `kB` is 1,000 to some and 1,024 to others: the unit that says which is named.
 fn no_size(text: &str, otherwise: &'static str) -> UnitError {
     let number_of = |unit: &str| {
         let number = text.trim().to_ascii_lowercase();
@@ -225,7 +225,7 @@ impl fmt::Display for Bandwidth {
     }
 }
 
-/// How many. Reads `10000`, `10k`, `1.5M`: whole numbers.
+/// A count. Reads `10000`, `10k`, `1.5M`: whole numbers.
 ///
 /// ```
 /// use jitterlab_base::units::Count;
@@ -331,12 +331,12 @@ impl Percent {
         (0.0..=100.0).contains(&percent).then_some(Percent(percent))
     }
 
-    /// From 0 to 100.
+    /// The value, from 0 to 100.
     pub fn value(self) -> f64 {
         self.0
     }
 
-    /// From 0 to 1.
+    /// The fraction, from 0 to 1.
     pub fn fraction(self) -> f64 {
         self.0 / 100.0
     }
@@ -383,7 +383,7 @@ fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<
         .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
         .or(bare.map(|scale| (text, scale)))?;
     let number = number.trim_end();
-    // f64's own syntax also knows `inf`, `nan` and exponents, none of which is a quantity here.
+    // f64's own syntax also knows `inf`, `nan` and exponents, which are no quantities here.
     if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What went wrong with a step of the boot.
+/// The error of a step of the boot.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A program is not there, or could not be started.
@@ -13,7 +13,7 @@ pub enum Error {
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A program ended with an error.
@@ -21,9 +21,9 @@ pub enum Error {
     Failed {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// The status it ended with.
         status: ExitStatus,
-        /// What it said.
+        /// The output.
         said: String,
     },
     /// A file.
@@ -31,7 +31,7 @@ pub enum Error {
     File {
         /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// Anything else, in its own words.
@@ -40,7 +40,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What a program said, where its command line is nothing to a reader; else all of it.
+    /// The words of a program whose command line is nothing to a reader; else all of it.
     pub fn why(self) -> String {
         match self {
             Error::Failed { said, .. } => said,
@@ -68,7 +68,7 @@ pub fn bytes(
     program: &str,
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
 ) -> Result<Vec<u8>, Error> {
-    // What follows the first line explains it.
+    // The lines after the first explain it.
     finished(Command::new(program).args(arguments), &[0], |said| {
         said.lines().next().unwrap_or_default()
     })

@@ -25,31 +25,31 @@ const ALLOWED: &str = "jitterlab.kexec";
 const PANIC: (&str, &str) = ("panic", "30");
 /// The root's image, as the initrd has left it: a device.
 const IMAGE: &str = "/run/jitterlab/image";
-/// What that is called in an initrd.
+/// The name of that in an initrd.
 const IMAGE_NAME: &str = "root.squashfs";
-/// What `node.yaml` is called in an initrd, where it came from the network.
+/// The name of `node.yaml` in an initrd, if it came from the network.
 const FETCHED_NAME: &str = "node.yaml";
-/// Where the initrd leaves that.
+/// The place where the initrd leaves that.
 const FETCHED: &str = "/run/jitterlab/node.yaml";
-/// Where an initrd is put together: in memory, as all of the root.
+/// The place where an initrd is put together: in memory, as all of the root.
 const WHOLE: &str = "/var/tmp/initrd";
 const KERNEL: &str = "/vmlinuz";
-/// What the root is mounted from; the image is joined to it.
+/// The file that the root is mounted from; the image is joined to it.
 const INITRD: &str = "/initrd.img";
 
-/// What a kernel tells the one that it starts.
+/// The message of a kernel to the one that it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Before {
     /// When it started, in milliseconds of the wall clock: the only clock that goes on.
     pub started_ms: u64,
     /// The device that it chose to measure with.
     pub device: Option<String>,
-    /// Whether it had the volume JITTERLAB.
+    /// True if it had the volume JITTERLAB.
     pub had_volume: bool,
 }
 
 impl Before {
-    /// What the kernel before the running one told it; nothing where there was none.
+    /// The message of the kernel before the running one; none where there was no such kernel.
     pub fn of(running: &Parameters) -> Option<Self> {
         let value = |key| running.last(key)?.value.clone();
         running.last(RESTARTED)?;
@@ -67,7 +67,7 @@ impl Before {
         fs::read_to_string(FETCHED).ok()
     }
 
-    /// How long that kernel ran, in nanoseconds; nothing where its clock was another one.
+    /// The time that this kernel ran, in nanoseconds; 0 where its clock was another one.
     pub fn ran_ns(&self) -> u64 {
         const HOUR_MS: u64 = 3_600_000;
         let ran_ms = started_ms().saturating_sub(self.started_ms);
@@ -81,7 +81,7 @@ impl Before {
     /// The parameters to start again with: those of the running kernel, and what tuning takes in the place of their like.
     pub fn parameters(&self, running: &Parameters, wanted: &Parameters) -> Parameters {
         let mut parameters = running.clone();
-        // What loaders add of their own.
+        // Loaders add these of their own.
         for own in ["BOOT_IMAGE", "initrd"] {
             parameters.remove(own);
         }
@@ -110,7 +110,7 @@ pub fn started_ms() -> u64 {
     now_ms.saturating_sub(monotonic_ns() / 1_000_000)
 }
 
-/// Whether the kernel may be started again: nobody has said `jitterlab.kexec=no`.
+/// True if the kernel may be started again: nobody has said `jitterlab.kexec=no`.
 pub fn is_allowed(running: &Parameters) -> bool {
     let said = running.last(ALLOWED);
     said.is_none_or(|parameter| parameter.value.as_deref() != Some("no"))
@@ -173,7 +173,7 @@ fn has_room() -> Result<(), Error> {
     }
 }
 
-/// What /proc/meminfo says that programs can have, in bytes.
+/// The memory that programs can have by /proc/meminfo, in bytes.
 fn available(memory: &str) -> Option<u64> {
     let line = memory
         .lines()
@@ -229,10 +229,10 @@ fn small_file(name: &str, text: &str) -> Vec<u8> {
     file
 }
 
-/// What stands before a file in an archive of cpio's format "newc": 13 numbers of eight hexadecimal digits, and its name.
-/// The kernel's documentation, driver-api/early-userspace/buffer-format, has them.
+/// The head of a file in an archive of cpio's format "newc": 13 numbers of eight hexadecimal digits, and its name. The
+/// kernel's documentation, driver-api/early-userspace/buffer-format, has them.
 fn entry(name: &str, mode: u32, length: u64) -> Vec<u8> {
-    // Of these counts the length alone says something of the file; names end with a zero.
+    // The length is the only one of these counts that says something of the file; names end with a zero.
     let (inode, owner, links, time, device, sum) = (1, 0, 1, 0, 0, 0);
     let numbers = [
         inode,

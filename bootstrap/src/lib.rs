@@ -1,5 +1,5 @@
-//! What the appliance does at boot: it reads `node.yaml`, brings the node to what that says, and leaves a
-//! report of what it did.
+//! The work of the appliance at boot: it reads `node.yaml`, brings the node to what that says, and leaves
+//! a report of what it did.
 //!
 //! Whatever fails is said and does not stop the rest: a node that boots badly is one that somebody has to
 //! be able to look at.

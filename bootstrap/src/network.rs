@@ -13,11 +13,11 @@ use crate::command::{self, Error, of_file};
 use crate::node_file::Address;
 use crate::time::wait_until;
 
-/// Where systemd-networkd looks for what was said since boot.
+/// The directory in which systemd-networkd looks for what was said since boot.
 const FILES: &str = "/run/systemd/network";
-/// How long addresses are waited for.
+/// The time that addresses are waited for.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a link may take to come up: adapters negotiate for two to four seconds.
+/// The time that a link may take to come up: adapters negotiate for two to four seconds.
 const LINK: Duration = Duration::from_secs(5);
 /// And after an address, who answers for names: it comes with the address.
 const NAMES: Duration = Duration::from_secs(2);
@@ -93,7 +93,7 @@ pub fn bring_links_up() -> Result<(), Error> {
             .join("device")
             .exists()
     };
-    // That there are none is said where they get their addresses.
+    // The step that gets addresses says if there are none.
     let present = interfaces().unwrap_or_default().into_iter();
     let adapters: Vec<String> = present.filter(has_adapter).collect();
     let outcome = each(&adapters, |name| link_up(name));
@@ -179,7 +179,7 @@ pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error
     )))
 }
 
-/// Whether there is somebody at the other end of the cable.
+/// True if there is somebody at the other end of the cable.
 pub fn has_link(name: &str) -> bool {
     let carrier = fs::read_to_string(format!("/sys/class/net/{name}/carrier"));
     carrier.is_ok_and(|carrier| carrier.trim() == "1")

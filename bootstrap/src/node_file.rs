@@ -19,24 +19,24 @@ pub struct NodeFile {
     pub hostname: Option<String>,
     /// Addresses by interface [every Ethernet interface asks for one by DHCP].
     pub addresses: BTreeMap<String, Address>,
-    /// Who may log in as root over SSH: lines of `authorized_keys`. Nobody, and no SSH server, where there is none.
+    /// The keys of those who may log in as root over SSH: lines of `authorized_keys`. Without any, nobody may, and there is no SSH server.
     pub ssh_keys: Vec<String>,
-    /// Whom ssh takes for whom on the node: lines of `known_hosts`.
+    /// The host keys that ssh on the node knows: lines of `known_hosts`.
     pub known_hosts: Vec<KnownHost>,
     /// The network interface or RDMA device that is measured with [the likeliest].
     pub device: Option<String>,
     /// Programs (MPI ranks) that measure at once [as many as there are cores for].
     pub ranks: Option<usize>,
-    /// How the node is tuned.
+    /// The tuning of the node.
     pub tuning: Tuning,
-    /// What is run when the node is ready, without anybody there [nothing: it waits for somebody].
+    /// The experiment that is run when the node is ready, without anybody there [nothing: it waits for somebody].
     pub experiment: Option<Headless>,
 }
 
-/// How an interface gets its address.
+/// The way that an interface gets its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
-    /// From the network.
+    /// The address that the network gives.
     Dhcp,
     /// This one, with the length of the network's prefix.
     Static(IpAddr, u8),
@@ -68,17 +68,17 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
-/// How the node is tuned.
+/// The tuning of the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tuning {
-    /// Not at all.
+    /// Nothing is tuned.
     None,
     /// Everything that disturbs measurements of microseconds.
     #[default]
     Measure,
-    /// Of that, what needs no kernel parameters.
+    /// The settings among them that need no kernel parameters.
     Reversible,
-    /// What the paper on latency variation set.
+    /// The settings of the paper on latency variation.
     Paper,
 }
 
@@ -93,7 +93,7 @@ impl Tuning {
         (self != Tuning::None).then(|| self.name())
     }
 
-    /// Whether some of its settings are kernel parameters.
+    /// True if some of its settings are kernel parameters.
     pub fn takes_parameters(self) -> bool {
         matches!(self, Tuning::Measure | Tuning::Paper)
     }
@@ -105,10 +105,10 @@ impl Tuning {
 pub struct Headless {
     /// The experiment file: on the volume, with `/` before it anywhere, or an http(s) address.
     pub file: PathBuf,
-    /// Where the result folder is sent at the end, besides being kept on the volume: `user@host:folder`, over
-    /// ssh with the key that the volume holds as `ssh_key`.
+    /// The target that the result folder is sent to at the end, besides being kept on the volume:
+    /// `user@host:folder`, over ssh with the key that the volume holds as `ssh_key`.
     pub push: Option<String>,
-    /// Whether the node is switched off at the end.
+    /// True if the node is switched off at the end.
     #[serde(default = "yes")]
     pub power_off: bool,
 }
@@ -117,7 +117,7 @@ fn yes() -> bool {
     true
 }
 
-/// What the file is called where it cannot be read.
+/// The name of the file where it cannot be read.
 const KIND: &str = "node.yaml";
 
 impl NodeFile {
@@ -226,7 +226,7 @@ fn is_public_key(line: &str) -> bool {
     known && is_blob && !line.chars().any(char::is_control)
 }
 
-/// What ssh cannot take for an option, nor a shell for a command, nor scp for a file of this node.
+/// True if ssh cannot take it for an option, nor a shell for a command, nor scp for a file of this node.
 fn is_ssh_target(target: &str) -> bool {
     let plain = |text: &str, more: &str| {
         let inside = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c) || more.contains(c);

@@ -1,4 +1,4 @@
-//! How long the parts of a boot took, up to this program, as the kernel and systemd say.
+//! The times of the parts of a boot, up to this program, as the kernel and systemd say.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,11 +6,11 @@ use std::fs;
 use crate::command;
 use crate::report::Phase;
 
-/// What `systemctl show` is asked for: when userspace began, in microseconds since the kernel's start.
+/// The property that `systemctl show` is asked for: when userspace began, in microseconds since the kernel's start.
 const USERSPACE: &str = "UserspaceTimestampMonotonic";
 const FIRMWARE: &str = "FirmwareTimestampMonotonic";
 const LOADER: &str = "LoaderTimestampMonotonic";
-/// Where the initrd leaves when it began, in seconds since the kernel's start.
+/// The file in which the initrd leaves when it began, in seconds since the kernel's start.
 const INITRD: &str = "/run/jitterlab/initrd-began";
 
 /// The phases before `now_ns`, which is the kernel's CLOCK_MONOTONIC. Firmware and loader only where the

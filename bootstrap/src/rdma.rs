@@ -13,7 +13,7 @@ use crate::time::wait_until;
 const DEVICES: &str = "/sys/class/infiniband";
 /// The device that is made in software where there is no other (Soft-RoCE).
 pub const SOFTWARE: &str = "rxe0";
-/// How long ports may take to come up.
+/// The time that ports may take to come up.
 const PATIENCE: Duration = Duration::from_secs(5);
 const ACTIVE: &str = "ACTIVE";
 
@@ -22,7 +22,7 @@ const ACTIVE: &str = "ACTIVE";
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// What makes it: `rdma_rxe` is Soft-RoCE.
+    /// The driver that makes it: `rdma_rxe` is Soft-RoCE.
     pub driver: String,
     /// The state of its first port: `ACTIVE`, `DOWN`.
     pub state: String,
@@ -52,7 +52,7 @@ pub fn set_up(device: Option<&str>, named: Option<&str>) -> Result<(), Error> {
         true => soft_roce(device),
         false => Ok(()),
     };
-    // Over Ethernet a port is up when its interface is.
+    // An Ethernet port is up when its interface is.
     let interfaces = devices()
         .into_iter()
         .flat_map(|device| interfaces_of(&device.name));
@@ -61,7 +61,7 @@ pub fn set_up(device: Option<&str>, named: Option<&str>) -> Result<(), Error> {
     made.and(up)
 }
 
-/// Whether the device in software is to be made.
+/// True if the device in software is to be made.
 fn takes_software(devices: &[Device], named: Option<&str>) -> bool {
     devices.is_empty()
         || named == Some(SOFTWARE) && devices.iter().all(|device| device.name != SOFTWARE)

@@ -1,4 +1,4 @@
-//! What a boot did: kept for `jitterlab boot report`, and printed.
+//! The report of a boot: kept for `jitterlab boot report`, and printed.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Error, of_file};
 pub use crate::rdma::Device;
 
-/// Where it is kept: as long as the node runs.
+/// The file in which it is kept: as long as the node runs.
 const PATH: &str = "/run/jitterlab/boot.json";
-/// Where it is said that the boot service has ended in the middle, and how.
+/// The file that says that the boot service has ended in the middle, and how.
 const FAILED: &str = "/run/jitterlab/boot-failed";
-/// Where the initrd says that memory is too little.
+/// The file in which the initrd says that memory is too little.
 const SHORT_OF_MEMORY: &str = "/run/jitterlab/short-of-memory";
 
 /// A boot.
@@ -24,15 +24,15 @@ pub struct BootReport {
     pub hostname: String,
     /// The kernel.
     pub kernel: String,
-    /// What the kernel was started with.
+    /// The command line that the kernel was started with.
     pub command_line: String,
-    /// Where `node.yaml` was found; nothing where the defaults serve.
+    /// The place where `node.yaml` was found; none where the defaults serve.
     pub node_file: Option<String>,
-    /// Where the volume is mounted, if there is one.
+    /// The directory in which the volume is mounted, if there is one.
     pub volume: Option<String>,
-    /// How long each part of the boot took, in their order.
+    /// The time that each part of the boot took, in their order.
     pub phases: Vec<Phase>,
-    /// From the start of the kernel (of the first one, where another was started) until it was ready.
+    /// The time from the start of the kernel (of the first one, where another was started) until it was ready.
     pub ready_ns: u64,
     /// The kernel parameters that tuning takes and the boot loader did not give: where they are given, no kernel need be
     /// started again.
@@ -45,20 +45,20 @@ pub struct BootReport {
     pub rdma: Vec<Device>,
     /// Whether `jitterlab check` finds the node fit; nothing where it did not come to that.
     pub fit: Option<bool>,
-    /// Whether the processors are an emulator's, whose noise is not judged.
+    /// True if the processors are an emulator's, whose noise is not judged.
     pub emulated: bool,
-    /// What is being done; nothing at the end.
+    /// The step that is under way; none at the end.
     pub doing: Option<String>,
-    /// What went wrong, and what to do.
+    /// The problems, with what to do.
     pub problems: Vec<Problem>,
 }
 
 /// A part of a boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
-    /// What it was.
+    /// Its name.
     pub name: String,
-    /// How long it took.
+    /// The time that it took.
     pub ns: u64,
 }
 
@@ -67,21 +67,21 @@ pub struct Phase {
 pub struct Missing {
     /// The setting.
     pub setting: String,
-    /// Why it matters.
+    /// The reason why it matters.
     pub why: String,
 }
 
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// What was being done.
+    /// The step that was under way.
     pub doing: String,
-    /// What happened, and what to do.
+    /// The event, and what to do.
     pub said: String,
 }
 
 impl BootReport {
-    /// That of this boot, as far as it has come; also of one that has failed.
+    /// The report of this boot, as far as it has come; also of one that has failed.
     ///
     /// # Errors
     /// There is none: this is no appliance.
@@ -116,7 +116,7 @@ impl BootReport {
         write_atomically(Path::new(PATH), text.as_bytes()).map_err(of_file(PATH))
     }
 
-    /// Whether there is nothing to object to.
+    /// True if there is nothing to object to.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
             && self.doing.is_none()
@@ -124,7 +124,7 @@ impl BootReport {
             && self.fit != Some(false)
     }
 
-    /// For people.
+    /// The report as text for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
         let _ = self.write(&mut out);
@@ -203,7 +203,7 @@ pub(crate) fn begin() {
     let _ = std::fs::remove_file(FAILED);
 }
 
-/// What the initrd has said of memory, where it is too little.
+/// The words of the initrd about memory, if it is too little.
 pub(crate) fn short_of_memory() -> Option<Problem> {
     Some(Problem {
         doing: "memory".into(),
@@ -211,7 +211,7 @@ pub(crate) fn short_of_memory() -> Option<Problem> {
     })
 }
 
-/// What somebody has left in a file.
+/// The words that somebody has left in a file.
 fn said_in(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.trim().into())

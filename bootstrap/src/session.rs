@@ -1,4 +1,4 @@
-//! What happens when the node is ready: somebody comes, or an experiment runs by itself.
+//! The session of a node that is ready: somebody comes, or an experiment runs by itself.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,16 +15,16 @@ use crate::report::{BootReport, Problem};
 use crate::source;
 use crate::volume::Volume;
 
-/// Where the boot leaves what is to be run, for the unit that runs it.
+/// The file in which the boot leaves what is to be run, for the unit that runs it.
 const TASK: &str = "/run/jitterlab/experiment.json";
 /// And an experiment file that came from the network.
 const FETCHED: &str = "/run/jitterlab/experiment.yaml";
 const UNIT: &str = "jitterlab-experiment.service";
-/// Where results go without a volume: lost at the next boot.
+/// The directory of results without a volume: lost at the next boot.
 const IN_MEMORY: &str = "/var/lib/jitterlab/results";
 /// Beside result folders: how the last boot and its experiment went.
 const LAST_BOOT: &str = "last-boot.txt";
-/// In a result folder: where it was sent, as a whole.
+/// The file in a result folder that says where it was sent, as a whole.
 const SENT: &str = "sent";
 /// The key that results are sent with, on the volume.
 const KEY: &str = "ssh_key";
@@ -34,11 +34,11 @@ const KEY: &str = "ssh_key";
 struct Task {
     /// The experiment file.
     file: PathBuf,
-    /// Where its result folder is made.
+    /// The directory in which its result folder is made.
     results: PathBuf,
-    /// Whether that is on a volume.
+    /// True if that is on a volume.
     survives: bool,
-    /// Where that is sent: `user@host:folder`.
+    /// The target that this is sent to: `user@host:folder`.
     push: Option<String>,
     /// The folder of `ssh_key` and `known_hosts`.
     keys: Option<PathBuf>,
@@ -161,7 +161,7 @@ impl Task {
                 arguments.extend(["--resume".into(), folder.into()]);
                 report_of(&arguments)?;
             }
-            // What could not be sent is not done with: another run is not asked for.
+            // A result that could not be sent is not done with: another run is not asked for.
             None if self.unsent().is_empty() => {
                 arguments.extend([
                     "--results".into(),
@@ -248,7 +248,7 @@ impl Task {
             known.push(keys.join("known_hosts"));
             arguments.extend(["-o".into(), known]);
         }
-        // Who does not answer is not waited for without end.
+        // A host that does not answer is not waited for without end.
         for option in [
             "StrictHostKeyChecking=accept-new",
             "ConnectTimeout=15",
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(task.unfinished(), None);
         for (name, text) in [
             ("e-1", "name: e\n"),
-            // What the file left out was added when the folder was made.
+            // The parts that the file left out were added when the folder was made.
             (
                 "e-2",
                 "name: e\n\n# Left out of this file, and taken as:\n#   retries: 2\n",

@@ -1,4 +1,4 @@
-//! Where `node.yaml` comes from.
+//! The sources of `node.yaml`.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,27 +16,27 @@ use crate::volume::{self, Access, Volume};
 pub const PARAMETER: &str = "jitterlab.config";
 /// Its name on a volume.
 const FILE: &str = "node.yaml";
-/// How long an address is asked, with what the network takes to come up: a switch may be silent for a minute, and a server
-/// be started with the nodes.
+/// The time that an address is asked, with what the network takes to come up: a switch may be silent for a minute, and a
+/// server be started with the nodes.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What the kernel's command line says about it.
+/// The source that the kernel's command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file of this system.
     Path(PathBuf),
     /// `node.yaml` on the volume of this label.
     Label(String),
-    /// What http(s) gives for this address.
+    /// The answer of http(s) at this address.
     Address(String),
-    /// Nothing: that of the volume JITTERLAB, if there is one, or else the defaults.
+    /// Nothing was said: the volume JITTERLAB has it, if there is one, or else the defaults hold.
     Default,
 }
 
 impl Source {
-    /// What a command line says: the last word counts.
+    /// The source in a command line: the last word counts.
     pub fn of(parameters: &Parameters) -> Self {
         let value = parameters
             .last(PARAMETER)
@@ -108,12 +108,12 @@ fn on_volume(volume: &Volume) -> Result<(String, PathBuf), Error> {
     Ok((text(&path)?, path))
 }
 
-/// Whether a name is an address that [`fetched`] takes.
+/// True if a name is an address that [`fetched`] takes.
 pub fn is_address(name: &str) -> bool {
     name.starts_with("http://") || name.starts_with("https://")
 }
 
-/// What http(s) gives for an address, as soon as somebody answers.
+/// The answer of http(s) at an address, as soon as somebody answers.
 ///
 /// # Errors
 /// Nobody does in time, or there is no such thing: with what to do.
@@ -122,7 +122,7 @@ pub fn fetched(address: &str) -> Result<Vec<u8>, Error> {
 }
 
 fn fetched_until(end: Instant, address: &str) -> Result<Vec<u8>, Error> {
-    // What was asked for in secret does not come in the open.
+    // A request in secret does not get its answer in the open.
     let redirected = match address.starts_with("https://") {
         true => "=https",
         false => "=http,https",
@@ -158,10 +158,10 @@ fn fetched_until(end: Instant, address: &str) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Whether curl was answered by somebody who has not got it. Who says 5xx may have it in a moment: a server that comes up, or
+/// True if curl was answered by somebody who has not got it. Who says 5xx may have it in a moment: a server that comes up, or
 /// the one before it.
 fn is_refused(error: &Error) -> bool {
-    /// Of curl: the status is 400 or more.
+    /// curl's exit status when the server answered with a status of 400 or more.
     const ANSWERED: Option<i32> = Some(22);
     const SERVER: u16 = 500;
     let Error::Failed { status, said, .. } = error else {

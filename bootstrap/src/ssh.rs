@@ -1,4 +1,4 @@
-//! Who may log in.
+//! Sets up who may log in.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use jitterlab_cluster::KnownHost;
 use crate::command::{self, Error, of_file};
 use crate::volume::Volume;
 
-/// Whom everybody on the node knows.
+/// The hosts that everybody on the node knows.
 const KNOWN_HOSTS: &str = "/etc/ssh/ssh_known_hosts";
 const KEYS: &str = "/etc/ssh/authorized_keys";
 const HOST_KEY: &str = "/etc/ssh/ssh_host_ed25519_key";

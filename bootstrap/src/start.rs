@@ -49,7 +49,7 @@ pub fn start() -> BootReport {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
     }
     let named = node.device.as_deref();
-    // Not tuned, or refused: the device is the same.
+    // If it is not tuned, or refused, the device is the same.
     let chosen = tuned.device.as_deref().or(device.as_deref());
     boot.step("RDMA", || rdma::set_up(chosen, named));
     let rdma = rdma::devices();
@@ -91,13 +91,13 @@ fn measured_with(node: &NodeFile, before: Option<&Before>) -> Option<String> {
 
 struct Boot {
     running: Parameters,
-    /// What the kernel before this one said, if there was one.
+    /// The message of the kernel before this one, if there was one.
     before: Option<Before>,
-    /// How long before this kernel that one started.
+    /// The time before this kernel at which that one started.
     before_ns: u64,
     /// The text of `node.yaml`, where it came from the network.
     fetched: Option<String>,
-    /// What there is to say so far.
+    /// The report so far.
     report: BootReport,
 }
 
@@ -133,7 +133,7 @@ impl Boot {
     /// A part of the boot: its time is a phase, its error a problem. Where the boot ends in it, the report so far says so.
     fn step<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T, Error>) -> Option<T> {
         self.report.doing = Some(name.into());
-        // That it cannot be kept is said at the end.
+        // The end of the boot says whether the report can be kept.
         let _ = self.report.store();
         let start = Instant::now();
         let outcome = step();
@@ -144,7 +144,7 @@ impl Boot {
         self.check(name, outcome)
     }
 
-    /// What takes no time: its error is a problem.
+    /// Takes the outcome of a step that takes no time: its error is a problem.
     fn check<T>(&mut self, name: &str, outcome: Result<T, Error>) -> Option<T> {
         outcome
             .map_err(|error| self.problem(name, error.to_string()))
@@ -159,7 +159,7 @@ impl Boot {
         });
     }
 
-    /// What the node is to be, and where that was found. What cannot be read, or is wrong, is a problem, and the
+    /// The node file, and where it was found. A file that cannot be read, or is wrong, is a problem, and the
     /// defaults serve.
     fn node_file(
         &mut self,
@@ -192,7 +192,7 @@ impl Boot {
         if !node.tuning.takes_parameters() || !kernel::is_allowed(&self.running) {
             return;
         }
-        // What is wrong with a plan is said where it is applied.
+        // The faults of a plan are told where it is applied.
         let Ok(plan) = tuning::plan(node, device) else {
             return;
         };

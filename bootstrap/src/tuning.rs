@@ -10,7 +10,7 @@ use crate::command::{self, Error};
 use crate::node_file::NodeFile;
 use crate::report::Missing;
 
-/// What was applied, or would be.
+/// The tuning that was applied, or would be.
 #[derive(Debug, Default)]
 pub struct Tuned {
     /// The device that is measured with.
@@ -46,13 +46,13 @@ struct Difference {
     wanted: Option<String>,
 }
 
-/// What `jitterlab tune` calls the place of what only the kernel's start can set.
+/// The name that `jitterlab tune` gives the place of what only the kernel's start can set.
 const PARAMETER: &str = "kernel parameter";
 
-/// What would be applied. Nothing is written.
+/// The plan that would be applied. Nothing is written.
 ///
 /// # Errors
-/// There is no plan: with what to do.
+/// There is no plan; the error says what to do.
 pub fn plan(node: &NodeFile, device: Option<&str>) -> Result<Tuned, Error> {
     tune("plan", node, device)
 }
@@ -115,12 +115,12 @@ impl From<Survey> for Tuned {
     }
 }
 
-/// What `jitterlab check` says of a node.
+/// The verdict of `jitterlab check` on a node.
 #[derive(Deserialize)]
 pub struct Verdict {
-    /// Whether there is nothing to object to.
+    /// True if there is nothing to object to.
     pub fit: bool,
-    /// Whether its processors are an emulator's, so that only its settings are judged.
+    /// True if its processors are an emulator's, so that only its settings are judged.
     pub emulated: bool,
 }
 

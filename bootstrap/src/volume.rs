@@ -13,15 +13,15 @@ use crate::time::wait_until;
 
 /// The label that is looked for without being asked.
 pub const LABEL: &str = "JITTERLAB";
-/// Where udev keeps the labels that it has found.
+/// The directory in which udev keeps the labels that it has found.
 const LABELS: &str = "/dev/disk/by-label";
-/// Where volumes are mounted.
+/// The directory in which volumes are mounted.
 const VOLUMES: &str = "/run/jitterlab/volumes";
 /// The interfaces of USB devices, among other things.
 const USB: &str = "/sys/bus/usb/devices";
-/// How long disks on USB are waited for that have said they are some.
+/// The time that disks on USB are waited for if they have said they are some.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a volume is waited for that has to be there.
+/// The time that a volume is waited for if it has to be there.
 const LONG_PATIENCE: Duration = Duration::from_secs(15);
 /// Less room than this is none: an experiment begins with some files.
 const ROOM: u64 = 16 << 20;
@@ -29,18 +29,18 @@ const ROOM: u64 = 16 << 20;
 /// A mounted volume.
 #[derive(Debug, Clone)]
 pub struct Volume {
-    /// Where it is mounted.
+    /// The directory in which it is mounted.
     pub at: PathBuf,
     label: String,
     device: PathBuf,
 }
 
-/// What a volume is mounted for.
+/// The purpose that a volume is mounted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// To look at it. That is enough for a kernel that may start another one, and takes no check of a file system.
+    /// It can be read. That is enough for a kernel that may start another one, and takes no check of a file system.
     Read,
-    /// To keep something on it.
+    /// It can be written.
     Write,
 }
 
@@ -75,7 +75,7 @@ pub fn ours(access: Access, was_there: bool) -> Result<Option<Volume>, Error> {
     mounted(LABEL, access)
 }
 
-/// Whether a mass storage device on USB has no disk yet: it brings it some time after its driver, and nobody waits for
+/// True if a mass storage device on USB has no disk yet: it brings it some time after its driver, and nobody waits for
 /// that. Other disks are there when their drivers are.
 fn usb_disk_is_late(usb: &Path) -> bool {
     const MASS_STORAGE: &str = "08";
@@ -93,7 +93,7 @@ fn usb_disk_is_late(usb: &Path) -> bool {
     interfaces.into_iter().any(|interface| !has_disk(interface))
 }
 
-/// What is in a folder; nothing where it is none.
+/// The content of a folder; nothing where it is none.
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path())
@@ -121,7 +121,7 @@ fn mounted(label: &str, access: Access) -> Result<Option<Volume>, Error> {
     Ok(Some(volume))
 }
 
-/// Whether a folder of [`VOLUMES`] is one of another file system.
+/// True if a folder of [`VOLUMES`] is one of another file system.
 fn is_mounted(at: &Path) -> bool {
     let on = |path: &Path| fs::metadata(path).map(|data| data.dev()).ok();
     on(at).is_some_and(|device| Some(device) != on(Path::new(VOLUMES)))
@@ -165,7 +165,7 @@ impl Volume {
     /// Mends what a cut of the power has left; whether nothing is left that takes somebody to look at it. ext4 mends itself as
     /// it is mounted.
     fn mends(&self) -> bool {
-        /// Of fsck's exit status: errors are left.
+        /// The bit of fsck's exit status for errors that are left.
         const LEFT: i32 = 4;
         let device = self.device.as_os_str();
         let kind = ["-s", "TYPE", "-o", "value"].map(AsRef::as_ref);
@@ -191,12 +191,12 @@ impl Volume {
         Ok(self)
     }
 
-    /// Whether it is the one that is looked for without being asked.
+    /// True if it is the one that is looked for without being asked.
     pub fn is_ours(&self) -> bool {
         self.label == LABEL
     }
 
-    /// Whether it has a file.
+    /// True if it has a file.
     pub fn has(&self, name: &str) -> bool {
         self.at.join(name).exists()
     }
@@ -210,7 +210,7 @@ impl Volume {
         Ok((fs::read_to_string(&path).map_err(of_file(&path))?, path))
     }
 
-    /// Whether something can be kept on it.
+    /// True if something can be kept on it.
     pub fn is_writable(&self) -> bool {
         self.state()
             .is_ok_and(|state| !state.flags().contains(FsFlags::ST_RDONLY))

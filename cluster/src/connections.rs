@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use jitterlab_base::page;
 use nix::unistd::geteuid;
 
-/// A connection that nobody uses ends after this time, in seconds: that of a controller that was killed.
+/// The seconds after which a connection that nobody uses ends, such as a killed controller's.
 const UNUSED: u32 = 15;
 /// An ssh that is asked to end a connection has this long.
 const ENDING: Duration = Duration::from_secs(2);

@@ -3,31 +3,31 @@
 use jitterlab_base::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// Its exit status; none if a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it was killed because its time was over.
+    /// True if it was killed because its time was over.
     pub timed_out: bool,
-    /// From start to end, in seconds.
+    /// The time from start to end, in seconds.
     pub seconds: f64,
-    /// What it printed; of very much, the end.
+    /// Its output; only the end, if there was very much.
     pub stdout: String,
-    /// What it printed on stderr; of very much, the end.
+    /// Its output on stderr; only the end, if there was very much.
     pub stderr: String,
 }
 
-/// How a program failed, if it did: anything but exit status 0 in time.
+/// The failure of a program, if it failed: anything but exit status 0 in time.
 pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
     if ended.timed_out {
         return Some(format!("{name} did not end within {timeout}"));
     }
     match (ended.status, ended.signal) {
         (Some(0), _) => None,
-        // What shells and launchers make of a signal that ended what they had started.
+        // Shells and launchers make this status of a signal that ended what they had started.
         (Some(status @ 129..=192), _) => {
             let signal = status - 128;
             Some(format!(

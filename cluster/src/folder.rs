@@ -38,7 +38,7 @@ pub fn sweep(place: &Path) {
             continue;
         }
         let is_own = entry.metadata().is_ok_and(|found| {
-            // Not what a link leads to: this is about the entry itself.
+            // The entry itself counts here, and not the target of a link.
             found.is_dir() && found.uid() == geteuid().as_raw()
         });
         let mark = File::options()

@@ -18,7 +18,7 @@ pub const NO_ADDRESS: &str =
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Where it is.
+    /// Its place.
     pub at: Place,
     /// The address that the others reach it by [default: 127.0.0.1 where `at` is local].
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Where a host is.
+//! The place of a host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use jitterlab_base::yaml::of_text;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
-/// Where a host is, as the worker there is started.
+/// The place of a host, as the worker there is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// This machine: `local`.
@@ -30,7 +30,7 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "._-@:".contains(c))
 }
 
-/// Whether it is the number of a port, in digits alone: Rust's numbers may have a sign.
+/// True if it is the number of a port, in digits alone: Rust's numbers may have a sign.
 pub fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }

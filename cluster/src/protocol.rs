@@ -1,9 +1,9 @@
-//! What a controller and its workers say to each other: a request, then its reply, each a frame. Between
-//! requests the controller's heartbeat tells that the link is alive. Between replies the worker tells what the programs that
-//! run publish ([`Reply::Live`]).
+//! The words of a controller and its workers: a request, then its reply, each a frame. Between requests, the controller's
+//! heartbeat tells that the link is alive. Between replies, the worker tells what the programs that run publish
+//! ([`Reply::Live`]).
 //!
-//! A frame is two lengths in bytes (32 bits, least byte first), a header of JSON of the first
-//! length, and a payload of the second: the content of a file, or nothing.
+//! A frame is two lengths in bytes (32 bits, least byte first), a header of JSON of the first length, and a payload of the
+//! second: the content of a file, or nothing.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -28,13 +28,13 @@ pub const NOT_OURS: &str = "the other end does not speak jitterlab's protocol";
 const MAX_HEADER: u32 = 64 << 20;
 const MAX_PAYLOAD: u32 = 1 << 30;
 
-/// What a controller asks for.
+/// A request of a controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Who is there?
+    /// Asks who is there.
     Hello,
-    /// What machine is it?
+    /// Asks what machine it is.
     Describe,
     /// The controller is still there. There is no reply.
     Heartbeat,
@@ -50,7 +50,7 @@ pub enum Request {
     },
     /// Let the worker's directory be found by this path, too, as long as the worker works.
     Name {
-        /// Where another worker has its directory, on another machine.
+        /// The directory of another worker, on another machine.
         path: PathBuf,
     },
     /// A port that nobody listens on.
@@ -60,7 +60,7 @@ pub enum Request {
     },
     /// Is there such a program?
     Find {
-        /// As the first word of a command.
+        /// The program, as the first word of a command.
         program: String,
     },
     /// Run a program to its end.
@@ -86,7 +86,7 @@ pub enum Request {
     /// Ask a program that was started to end (SIGTERM), and kill it if it does not. It fails if the
     /// program has ended by itself before, and not well.
     Stop {
-        /// As [`Reply::Started`] gave it.
+        /// The number that [`Reply::Started`] gave.
         id: u32,
         /// Killed after this time.
         timeout: Nanos,
@@ -101,14 +101,14 @@ pub enum Request {
         /// The name.
         live: String,
     },
-    /// What was published to a place of this name whose worker was killed?
+    /// Asks what was published to a place of this name whose worker was killed.
     Left {
         /// The name.
         live: String,
     },
     /// Let a program that was started end by itself: its stdin is closed. Otherwise as [`Request::Stop`].
     Finish {
-        /// As [`Reply::Started`] gave it.
+        /// The number that [`Reply::Started`] gave.
         id: u32,
         /// It is asked to end after this time, and killed if it does not.
         timeout: Nanos,
@@ -128,7 +128,7 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ready {
-    /// At once.
+    /// It is ready at once.
     Now,
     /// When it has printed a line in which this pattern is found, on either stream.
     Line(String),
@@ -136,36 +136,36 @@ pub enum Ready {
     Accepts(SocketAddr),
 }
 
-/// What a worker answers.
+/// The answers of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// To [`Request::Hello`].
+    /// Answers [`Request::Hello`].
     Here {
         /// [`VERSION`].
         version: u32,
         /// The version and the build of the program there, as [`OWN_VERSION`](crate::OWN_VERSION) has them.
         jitterlab: String,
     },
-    /// To [`Request::Describe`], with the machine as payload: JSON of the type that the program which the worker is part of
+    /// Answers [`Request::Describe`], with the machine as payload: JSON of the type that the program around the worker
     /// describes it by.
     Machine,
     /// Done; to [`Request::Take`] with the file as payload.
     Done,
-    /// To [`Request::Left`]: all of it; nothing where nothing is known.
+    /// Answers [`Request::Left`] with all of it; nothing where nothing is known.
     Left(Option<Update>),
-    /// To [`Request::FreePort`].
+    /// Answers [`Request::FreePort`].
     Port {
         /// The port.
         port: u16,
     },
-    /// To [`Request::Find`].
+    /// Answers [`Request::Find`].
     Found(bool),
-    /// To [`Request::Run`], [`Request::Stop`] and [`Request::Finish`].
+    /// Answers [`Request::Run`], [`Request::Stop`] and [`Request::Finish`].
     Ended(Ended),
-    /// To [`Request::Start`].
+    /// Answers [`Request::Start`].
     Started {
-        /// What it is stopped by.
+        /// The number that it is stopped by.
         id: u32,
         /// The line that it was ready with, if there was one.
         line: String,
@@ -175,21 +175,21 @@ pub enum Reply {
         /// Why.
         reason: String,
     },
-    /// To nothing: what a program that runs tells of itself. It may come before any other reply, at most ten times a second for
-    /// a program, and the last of it before the reply that says that the program has ended.
+    /// Answers no request: what a program that runs tells of itself. It may come before any other reply, at most ten times a
+    /// second for a program, and the last of it before the reply that says that the program has ended.
     Live {
-        /// As [`Reply::Started`] gives it; nothing for the program of [`Request::Run`].
+        /// The number that [`Reply::Started`] gives; none for the program of [`Request::Run`].
         id: Option<u32>,
-        /// What is new.
+        /// The news.
         news: News,
     },
 }
 
-/// What a program that runs tells of itself.
+/// The news of a program that runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum News {
-    /// What it has published on live pages.
+    /// The updates that it has published on live pages.
     Published(Update),
     /// The line that it printed last, of one that publishes nothing.
     Said(String),
@@ -239,7 +239,7 @@ pub fn read<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<(T,
     Ok(Some((said, payload)))
 }
 
-/// That the other end has another version of this.
+/// The message that the other end has another version of this.
 pub fn other_version(version: u32) -> String {
     format!(
         "its jitterlab speaks version {version} of the workers' protocol, and this one version {VERSION}: install the same \

@@ -28,7 +28,7 @@ pub fn options(name: &str, host: &Host, trust: Trust, known: &Path) -> Vec<Strin
             "CheckHostIP=no".into(),
             "UpdateHostKeys=no".into(),
             "VerifyHostKeyDNS=no".into(),
-            // Nor a connection that somebody has opened without them.
+            // A connection that somebody has opened without them will not do either.
             "ControlPath=none".into(),
         ]);
     } else if trust == Trust::FirstUse {
@@ -41,7 +41,7 @@ pub fn options(name: &str, host: &Host, trust: Trust, known: &Path) -> Vec<Strin
     std::iter::once("-T".into()).chain(options).collect()
 }
 
-/// What a file of known hosts has to say of these, each by its name in the experiment.
+/// The lines of a file of known hosts for these, each by its name in the experiment.
 pub fn known_hosts<'a>(hosts: impl IntoIterator<Item = (&'a str, &'a Host)>) -> String {
     let lines = hosts.into_iter().flat_map(|(name, host)| {
         let keys = host.host_keys.iter();

@@ -1,4 +1,4 @@
-//! How a host at the end of ssh is known to be itself.
+//! The ways that a host at the end of ssh is known to be itself.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use jitterlab_base::yaml::of_text;
 use openssh_keys::PublicKey;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What is done about hosts whose key nobody has named.
+/// The trust in hosts whose key nobody has named.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
     /// ssh has to know them, as it is configured.
@@ -32,7 +32,7 @@ impl FromStr for HostKey {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut key = PublicKey::parse(text).map_err(|_| format!("expected {EXPECTED}"))?;
-        // What stands before a key gives it another meaning; a second line is another key.
+        // An option before a key gives it another meaning; a second line is another key.
         if key.options.is_some() || text.trim().contains('\n') {
             return Err(format!("expected {EXPECTED}, and nothing else"));
         }
@@ -75,7 +75,7 @@ impl FromStr for KnownHost {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("expected {EXPECTED_HOST}");
         let (names, key) = text.trim().split_once(' ').ok_or_else(wrong)?;
-        // No pattern, and no mark: each is a host. With a port it is in brackets.
+        // A name is neither a pattern nor a mark: each is a host. A host with a port is in brackets.
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':' || c == '[')
                 && name

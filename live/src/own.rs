@@ -11,7 +11,7 @@ use jitterlab_base::page::{self, Owner};
 use crate::page::{Live, Publisher};
 use crate::place::{self, Place};
 
-/// The environment variable by which whoever starts a program asks it to publish: the name of a [`Place`](crate::Place).
+/// The environment variable that asks a program to publish. Whoever starts it sets this to the name of a [`Place`](crate::Place).
 pub const PLACE: &str = "JITTERLAB_LIVE";
 
 /// Set where this process follows itself: the place of its pages, if there is one.
@@ -28,15 +28,15 @@ pub fn publisher() -> Publisher {
     OWN.with(|own| *own.get_or_init(make))
 }
 
-/// A process that follows itself. With this value goes the place where others see its pages.
+/// A process that follows itself. The place where others see its pages goes with this value.
 #[must_use]
 #[derive(Debug)]
 pub struct Followed {
     _place: Option<Place>,
 }
 
-/// From now on [`publisher`] makes pages whether the environment asks for them or not: this process reads them itself. They are in
-/// a place of its own, where others find them ([`Place::of_programs`]); where none can be made, in memory of its own.
+/// Makes [`publisher`] publish to pages from now on, even if the environment does not ask for it: this process reads them itself.
+/// They are in a place of its own, where others find them ([`Place::of_programs`]); where none can be made, in memory of its own.
 pub fn follow_own() -> Followed {
     let place = Place::of_own().ok();
     let path = place.as_ref().map(|place| place.path().to_path_buf());
@@ -57,7 +57,7 @@ fn make() -> Publisher {
         Ok(name) => match in_place(&name) {
             Ok(page) => page,
             Err(reason) => {
-                // What is measured is worth no less.
+                // The measurement is worth no less.
                 let _ = writeln!(
                     std::io::stderr(),
                     "jitterlab: no live data ({PLACE}={name}): {reason}"

@@ -1,4 +1,4 @@
-//! What a live page carries.
+//! The content of a live page.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -6,7 +6,7 @@ use jitterlab_base::page::{Content, Head, Owner, set_text, slots, text};
 use jitterlab_base::{named, shared};
 use jitterlab_stats::histogram::{Histogram, buckets};
 
-/// What is counted beside samples.
+/// A count beside samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Count {
     /// Messages without an answer.
@@ -47,14 +47,14 @@ shared! {
         head: Head,
         /// The number of the part, twice; odd while the next part is made ready.
         epoch: AtomicU64,
-        /// What the part is.
+        /// The name of the part.
         part: [AtomicU64; 8],
         /// Samples of the parts before.
         before: AtomicU64,
         /// The highest sample of the part.
         max: AtomicU64,
         counts: [AtomicU64; Count::ALL.len()],
-        /// Which [`Timing`], counted from 1; 0 where none was said.
+        /// The number of the [`Timing`], from 1; 0 where none was said.
         timing: AtomicU64,
         /// The rank in a parallel program, counted from 1; 0 where none was said.
         rank: AtomicU64,
@@ -72,7 +72,7 @@ impl Content for Live {
     }
 }
 
-/// What a page says at a moment.
+/// The content of a page at a moment.
 pub(crate) struct Seen {
     /// The number of the part, counted from 0, which is none.
     pub part: u64,
@@ -90,8 +90,8 @@ impl Live {
         self.head.set_owner(&Owner::own());
     }
 
-    /// What it says, all of one part. Whoever publishes may go on meanwhile, and is not held up; one that has died between
-    /// two parts has none.
+    /// The content, all of one part. The one who publishes may go on meanwhile, and is not held up; one that has died
+    /// between two parts has none.
     pub(crate) fn seen(&self) -> Option<Seen> {
         const TRIES: usize = 100;
         (0..TRIES).find_map(|_| {
@@ -135,10 +135,10 @@ impl std::fmt::Debug for Publisher {
 }
 
 impl Publisher {
-    /// To no page: nothing is published.
+    /// The publisher to no page: nothing is published.
     pub const NOBODY: Publisher = Publisher(None);
 
-    /// A new part begins. Not for between two messages: it empties the histogram.
+    /// A new part begins. This must not be called between two messages: it empties the histogram.
     pub fn begin(self, label: &str) {
         let Some(page) = self.0 else {
             return;

@@ -16,9 +16,9 @@ use crate::page::Live;
 const PREFIX: &str = "live-";
 /// After the prefix: made by a program for itself.
 const OWN: &str = "own";
-/// In a place whose maker was killed: since when that is known.
+/// The file in a place whose maker was killed; it says since when that is known.
 const LEFT: &str = "left";
-/// For so long what was published there can still be read.
+/// The time for which what was published there can still be read.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// A place for live pages: `/dev/shm/jitterlab-<uid>/live-<random>`, this user's alone, locked as long as its maker lives. It
@@ -47,8 +47,8 @@ impl Place {
         Place::make(&format!("{PREFIX}{OWN}{random}"))
     }
 
-    /// Where the programs of this user publish that were started by hand and follow themselves ([`follow_own`](crate::follow_own)), as
-    /// long as they run.
+    /// The places of this user's programs that were started by hand and follow themselves ([`follow_own`](crate::follow_own)), as long
+    /// as they run.
     pub fn of_programs() -> Vec<PathBuf> {
         let own = directory(geteuid().as_raw());
         let entries = fs::read_dir(own).into_iter().flatten().flatten();
@@ -93,7 +93,7 @@ impl Place {
         Ok(lock.map(|lock| Place { path, _lock: lock }))
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,7 +105,7 @@ impl Drop for Place {
     }
 }
 
-/// Where the place of this name is; nothing where it is on another machine, as for a rank that was started from there.
+/// The path of the place of this name; none where it is on another machine, as for a rank that was started from there.
 ///
 /// # Errors
 /// It is no name of a place, or the place is not this user's alone; for people.

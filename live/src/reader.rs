@@ -13,7 +13,7 @@ use crate::total::{Rank, Update};
 /// Adds up pages, and tells what has changed.
 pub struct Reader {
     source: Source,
-    /// What was told last.
+    /// The sum that was told last.
     told: Option<Sum>,
 }
 
@@ -50,7 +50,7 @@ struct Sum {
 }
 
 impl Reader {
-    /// Of the pages in a place.
+    /// The reader of the pages in a place.
     pub fn of_place(place: PathBuf) -> Self {
         Reader {
             source: Source::Place {
@@ -61,7 +61,7 @@ impl Reader {
         }
     }
 
-    /// Whether a process that published, as far as was read, may go on.
+    /// True if a process that published, as far as was read, may go on.
     pub fn is_written(&self) -> bool {
         match &self.source {
             Source::Process => true,
@@ -77,7 +77,7 @@ impl Reader {
         }
     }
 
-    /// What has been published since it was asked last; nothing if there was nothing.
+    /// The update since it was asked last; none if nothing was published.
     pub fn update(&mut self) -> Option<Update> {
         let sum = Sum::of(self.source.seen())?;
         if self.told.as_ref() == Some(&sum) {
@@ -158,7 +158,7 @@ impl Seen {
 }
 
 impl Sum {
-    /// Nothing of no pages, and of pages of which none has begun a part.
+    /// The sum of pages; `None` if there are none, or none has begun a part.
     fn of(pages: Vec<Seen>) -> Option<Self> {
         let latest = pages.iter().max_by_key(|page| page.part)?;
         let mut sum = Sum {

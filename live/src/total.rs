@@ -1,4 +1,4 @@
-//! What has been published so far, from the updates that tell of it.
+//! The total of what has been published so far, from the updates that tell of it.
 
 use std::collections::BTreeMap;
 
@@ -22,25 +22,25 @@ pub struct Rank {
     pub iterations: u64,
 }
 
-/// What has changed since the update before.
+/// The changes since the update before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Update {
     /// The number of the part that is measured, counted from 1.
     pub part: u64,
-    /// What the part is.
+    /// The name of the part.
     pub label: String,
     /// Samples of the parts before, all of them.
     pub before: u64,
     /// The highest sample of the part so far, in nanoseconds.
     pub max_ns: u64,
-    /// What else was counted so far, if anything was.
+    /// The other counts so far, if there are any.
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     #[serde(deserialize_with = "Option::deserialize")]
     pub timing: Option<Timing>,
     /// The figures of each rank so far, if pages name ranks.
     pub ranks: BTreeMap<u64, Rank>,
-    /// Whether `more` are all samples of the part, and not only those since the update before.
+    /// True if `more` are all samples of the part, and not only those since the update before.
     pub starts_over: bool,
     /// Samples of the part, in nanoseconds.
     pub more: Histogram,
@@ -51,13 +51,13 @@ pub struct Update {
 pub struct Total {
     /// The number of the part that is measured, counted from 1; 0 before the first.
     pub part: u64,
-    /// What the part is.
+    /// The name of the part.
     pub label: String,
     /// Samples of the parts before.
     pub before: u64,
     /// The highest sample of the part, in nanoseconds.
     pub max_ns: u64,
-    /// What else was counted.
+    /// The other things that were counted.
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -112,13 +112,13 @@ impl Total {
         sum
     }
 
-    /// How many iterations are done, of how many; nothing of what has none.
+    /// The number of iterations that are done, and of all; `None` for what has none.
     pub fn iterations(&self) -> Option<(u64, u64)> {
         let planned = *self.counts.get(&Count::Planned)?;
         Some((self.counted(Count::Iterations), planned))
     }
 
-    /// How much of a count there is so far; 0 of what is not counted.
+    /// The count so far; 0 of what is not counted.
     pub fn counted(&self, count: Count) -> u64 {
         self.counts.get(&count).copied().unwrap_or(0)
     }

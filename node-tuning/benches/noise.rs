@@ -66,7 +66,7 @@ fn probe(cpu: Cpu, seconds: u64) -> Probe {
 fn beside_oslat(cpu: Cpu) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // Who goes first alternates, so that a drift of the machine favours nobody.
+        // The one that goes first alternates, so that a drift of the machine favours nobody.
         for first in [true, false] {
             if first == (round % 2 == 0) {
                 ours.push(our_round(cpu));

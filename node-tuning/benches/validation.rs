@@ -1,5 +1,5 @@
-//! How long a large cluster takes to schedule and to judge, and what the verdict is worth in simulated ones:
-//! `cargo bench -p jitterlab-node-tuning --bench validation`.
+//! The time that a large cluster takes to schedule and to judge, and the worth of the verdict in simulated
+//! ones: `cargo bench -p jitterlab-node-tuning --bench validation`.
 
 #[path = "../tests/simulated/mod.rs"]
 mod simulated;
@@ -54,7 +54,7 @@ fn main() {
     }
 }
 
-/// In how many percent of the tries the outliers are such.
+/// The percentage of the tries whose outliers are such.
 fn share(cluster: &Cluster, such: impl Fn(&[usize], &[(usize, usize)]) -> bool) -> f64 {
     let is_such = |&seed: &u64| {
         let judgement = cluster.judged(seed, LIMITS);

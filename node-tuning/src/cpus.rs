@@ -17,7 +17,7 @@ const MOST: Cpu = 65_536;
 #[serde(try_from = "String", into = "String")]
 pub struct CpuSet(BTreeSet<Cpu>);
 
-/// What is wrong with the text of a set.
+/// The fault of the text of a set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CpuSetError {
     /// A piece of a list is neither a number nor a range.
@@ -108,17 +108,17 @@ impl CpuSet {
         text
     }
 
-    /// Whether there is no CPU in it.
+    /// True if there is no CPU in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many CPUs there are in it.
+    /// The number of CPUs in it.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether `cpu` is in it.
+    /// True if `cpu` is in it.
     pub fn contains(&self, cpu: Cpu) -> bool {
         self.0.contains(&cpu)
     }
@@ -158,7 +158,7 @@ impl CpuSet {
         CpuSet(self.0.union(&other.0).copied().collect())
     }
 
-    /// Whether every CPU of this set is in `other`.
+    /// True if every CPU of this set is in `other`.
     pub fn is_within(&self, other: &CpuSet) -> bool {
         self.0.is_subset(&other.0)
     }

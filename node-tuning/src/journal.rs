@@ -1,4 +1,4 @@
-//! What was changed, and how it was before: on the disk before the change is made.
+//! The changes, and the values before: on the disk before a change is made.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -14,23 +14,23 @@ use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::system::{Place, System, Value};
 
-/// Where it is kept on a node.
+/// The directory in which it is kept on a node.
 const DIRECTORY: &str = "/var/lib/jitterlab";
 const FILE: &str = "/var/lib/jitterlab/tuning.journal";
 
-/// What can go wrong with a journal.
+/// The errors of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system refuses.
     #[error("cannot {what} {path}{hint}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What to do about it, or nothing.
+        /// The advice about it, or nothing.
         hint: &'static str,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// Another process has it.
@@ -43,12 +43,12 @@ pub enum Error {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault of it.
         source: serde_json::Error,
     },
 }
 
-/// What an `apply` was asked for.
+/// The request of an `apply`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Applied {
     /// The version of jitterlab.
@@ -64,15 +64,15 @@ pub struct Applied {
 pub struct Change {
     /// The setting that wanted it.
     pub setting: String,
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What stood there.
+    /// The value before.
     pub old: Value,
-    /// What was to stand there.
+    /// The value that was to be written.
     pub new: Value,
     /// The boot in which this was.
     pub boot: String,
-    /// Whether the value was to stay, and only disturbed by what else the setting changed.
+    /// True if the value was to stay, and only disturbed by what else the setting changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }
@@ -82,9 +82,9 @@ pub struct Change {
 pub struct Refusal {
     /// The setting that wanted it.
     pub setting: String,
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What it said.
+    /// The answer of the system.
     pub reason: String,
     /// The boot in which this was.
     pub boot: String,
@@ -101,11 +101,11 @@ enum Record {
 /// The journal of a node.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// What the last `apply` was asked for.
+    /// The request of the last `apply`.
     pub applied: Option<Applied>,
     /// The changes, oldest first.
     pub changes: Vec<Change>,
-    /// What was refused.
+    /// The changes that were refused.
     pub refused: Vec<Refusal>,
 }
 
@@ -114,7 +114,7 @@ pub struct Journal {
 pub struct Writer<'a> {
     system: &'a System,
     file: Flock<File>,
-    /// What stands in it.
+    /// The journal in the file.
     pub journal: Journal,
 }
 
@@ -131,13 +131,13 @@ impl Journal {
         }
     }
 
-    /// What was refused to a setting in this boot, the last first.
+    /// The refusals of a setting in this boot, the last first.
     pub fn refusals(&self, setting: &str, boot: &str) -> impl Iterator<Item = &Refusal> {
         let is_meant = move |refusal: &&Refusal| refusal.setting == setting && refusal.boot == boot;
         self.refused.iter().rev().filter(is_meant)
     }
 
-    /// Whether a value stands that was changed for a setting: in this boot, or where it outlives one.
+    /// True if a value stands that was changed for a setting: in this boot, or where it outlives one.
     pub fn stands(&self, setting: &str, boot: &str) -> bool {
         let taken = |change: &Change| {
             let mut refusals = self.refusals(setting, boot);
@@ -150,8 +150,8 @@ impl Journal {
         })
     }
 
-    /// How many bytes are whole lines. A last line that is cut off, or that a power cut has left as
-    /// zeros, is none: its change was never begun.
+    /// The number of bytes in whole lines. A last line that is cut off, or that a power cut has
+    /// left as zeros, is none: its change was never begun.
     fn whole(bytes: &[u8]) -> usize {
         let written = bytes
             .iter()
@@ -208,7 +208,7 @@ impl<'a> Writer<'a> {
         system.sweep(&place());
         let bytes = fs::read(&path).map_err(|error| failed("read", error))?;
         let journal = Journal::parse(&bytes, FILE.into())?;
-        // What is written next must not become part of a line that was cut off.
+        // The next line must not become part of one that was cut off.
         file.set_len(Journal::whole(&bytes) as u64)
             .map_err(|error| failed("write", error))?;
         sync_directory(system)?;
@@ -311,7 +311,7 @@ fn lock(path: &Path) -> Result<Flock<File>, Error> {
                     errno => failed("lock", errno.into()),
                 },
             )?;
-        // Who had it before may have put another file in its place.
+        // The process that had it before may have put another file in its place.
         let inode =
             |metadata: io::Result<fs::Metadata>| metadata.map(|metadata| metadata.ino()).ok();
         if inode(file.metadata()) == inode(fs::metadata(path)) {

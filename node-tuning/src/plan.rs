@@ -1,4 +1,4 @@
-//! Which CPUs measure, which keep house, and which are left empty.
+//! Decides which CPUs measure, which keep house, and which are left empty.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::topology::{Core, CoreKind, Device, DeviceKind, Package, Topology};
 
-/// What is asked of a plan.
+/// The request for a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// How many programs (MPI ranks) measure at once, a core each; all cores that serve unless given.
+    /// The number of programs (MPI ranks) that measure at once, a core each; all cores that serve unless given.
     pub ranks: Option<usize>,
     /// The network interface or RDMA device that they use; the likeliest one unless given.
     pub device: Option<String>,
@@ -62,7 +62,7 @@ pub enum Refusal {
         cores_in_words(.cores, *.house)
     )]
     TooFewCores {
-        /// How many ranks were asked for; 1 if none was said.
+        /// The number of ranks that were asked for; 1 if none was said.
         ranks: usize,
         /// The package that is nearest; nothing when several are as near, and none has enough.
         nearest: Option<u32>,
@@ -70,7 +70,7 @@ pub enum Refusal {
         device: Option<String>,
         /// The package of core 0.
         house: u32,
-        /// How many cores could measure, by package, and there of each class that it has, the fastest first.
+        /// The number of cores that could measure, by package, and there of each class that it has, the fastest first.
         cores: Vec<(u32, Vec<usize>)>,
     },
 }
@@ -78,11 +78,11 @@ pub enum Refusal {
 impl Plan {
     /// Divides the CPUs of a node.
     ///
-    /// Measuring: one thread of each of as many cores as there are ranks, all on the package nearest
-    /// to the device, so that no message crosses the link between packages; never on the core of CPU
-    /// 0, which the kernel gives work of its own (the paper on latency variation, section 4.1.2). All are
-    /// of one class, the fastest of the package that has enough; of these, those of the NUMA node nearest
-    /// to the device come first, then those with the lowest numbers.
+    /// Measuring: one thread of each of as many cores as there are ranks. All are on the package nearest
+    /// to the device, so that no message crosses the link between packages. The core of CPU 0 never
+    /// measures: the kernel gives it work of its own (the paper on latency variation, section 4.1.2). All
+    /// cores are of one class, the fastest with enough of them in the package. Cores of the NUMA node
+    /// nearest to the device come first, then those with the lowest numbers.
     ///
     /// # Errors
     /// The node has no such device, or too few cores.
@@ -296,7 +296,7 @@ fn choose_cores<'a>(
     (alike, why + &because)
 }
 
-/// What there is to say of cores of which some measure, where there are others, or those are slow.
+/// The words about the cores that measure, where there are others, or these are slow.
 fn because(alike: &[&Core], others: &[&Core], ranks: Option<usize>) -> String {
     let Some(core) = alike.first() else {
         return String::new();

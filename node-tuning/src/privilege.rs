@@ -7,7 +7,7 @@ use crate::system::Place;
 /// Gives up the effective capabilities of this thread until they are [`Raised`]. What is permitted
 /// stays permitted.
 pub fn lower() {
-    // Where even this is not allowed there is nothing to be lowered.
+    // There is nothing to be lowered where even this is not allowed.
     let _ = caps::clear(None, CapSet::Effective);
 }
 
@@ -56,7 +56,7 @@ impl Drop for Raised {
     }
 }
 
-/// What a write to a place may need, beyond being root's own file.
+/// The rights that a write to a place may need, if the file is not root's own.
 fn needed(place: &Place) -> &'static [Capability] {
     use Capability::*;
     match place {

@@ -1,4 +1,4 @@
-//! Which settings belong together.
+//! The sets of settings that belong together.
 
 use jitterlab_base::named;
 

@@ -1,4 +1,4 @@
-//! How long the rank statistics take on two samples of ten million, in orders that are hard on
+//! The time that the rank statistics take on two samples of ten million, in orders that are hard on
 //! sorting: `cargo bench -p jitterlab-stats`.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! How alike samples are that were taken one after the other.
+//! The likeness of samples that were taken one after the other.
 
 use crate::error::{Error, check};
 
@@ -9,8 +9,8 @@ pub const LAGS: [usize; 3] = [1, 10, 100];
 /// samples come in any order, towards 1 where long ones come together. Ranks rather than samples, because one very long sample would
 /// otherwise decide alone. Equal samples have the mean of their ranks.
 ///
-/// The coefficient at lag k is Σ (r_t − r̄)(r_{t+k} − r̄) / Σ (r_t − r̄)², of which the first sum has k members less (Box and Jenkins
-/// 1970, "Time Series Analysis", equation 2.1.11).
+/// The coefficient at lag k is Σ (r_t − r̄)(r_{t+k} − r̄) / Σ (r_t − r̄)². The first sum has k members less (Box and Jenkins 1970,
+/// "Time Series Analysis", equation 2.1.11).
 ///
 /// # Errors
 /// There are no more samples than the longest lag, one is not finite, or all are equal.

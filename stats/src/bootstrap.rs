@@ -20,7 +20,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// How an interval is resampled.
+/// The way that an interval is resampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     /// Number of resamples.
@@ -151,7 +151,7 @@ impl Bootstrap {
         check(samples, "a bootstrap interval", 2)
     }
 
-    /// What `replicate` gives for each resample, in ascending order.
+    /// The results of `replicate` for all resamples, in ascending order.
     fn repeated(
         &self,
         mut replicate: impl FnMut(&mut Xoshiro256PlusPlus) -> f64,

@@ -8,7 +8,7 @@
 use crate::bootstrap::Interval;
 use crate::error::{Error, check_level};
 
-/// So many observations have no interval yet: how they depend on each other is not known from fewer.
+/// The number of observations that have no interval yet: how they depend on each other is not known from fewer.
 pub const LEAST: u64 = 16;
 
 /// The precision of the mixture over effects, c² of Wang and Ramdas: intervals are narrowest, for their number of
@@ -59,7 +59,7 @@ impl Sequence {
         self.n += 1;
     }
 
-    /// How many observations there are.
+    /// The number of observations.
     pub fn count(&self) -> u64 {
         self.n
     }
@@ -97,9 +97,9 @@ impl Sequence {
         (self.squares - self.sum * self.sum / self.n as f64).max(0.0)
     }
 
-    /// By what factor the variance of the mean exceeds that of independent observations.
+    /// The factor by which the variance of the mean exceeds that of independent observations.
     fn dependence(&self) -> f64 {
-        /// Of a correlation of neighbours that is greater, so few observations would say nothing.
+        /// The greatest correlation of neighbours. With a greater one, so few observations would say nothing.
         const MOST: f64 = 0.95;
         let (n, mean) = (self.n as f64, self.sum / self.n as f64);
         let deviations = self.deviations();

@@ -130,8 +130,8 @@ pub fn steiger(first: f64, second: f64, between: f64, n: usize) -> Result<Compar
     Ok(Comparison { z, p: two_sided(z) })
 }
 
-/// How many cases Steiger's test takes to find two correlations different at the level `alpha` with the chance `power`, if both stay what they
-/// are where `n` cases gave `z`; infinite where z is 0.
+/// The number of cases that Steiger's test takes to find two correlations different at the level `alpha` with the chance `power`, if both
+/// stay what they are where `n` cases gave `z`; infinite where z is 0.
 ///
 /// Z is normal with variance 1 about a mean that grows with √(n − 3) (equation 14), which has to reach the sum of the quantiles of
 /// 1 − alpha / 2 and of the power. That it rejects in the wrong direction is left out.

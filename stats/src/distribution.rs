@@ -12,7 +12,7 @@ use crate::special::{phi, phi_inverse};
 pub enum Distribution {
     /// Always the same value.
     Constant {
-        /// That value.
+        /// The value.
         value: f64,
     },
     /// Every value between two bounds alike.
@@ -37,7 +37,7 @@ pub enum Distribution {
     WithZeros {
         /// The share of zeros, from 0 to less than 1.
         zeros: f64,
-        /// How the others are distributed.
+        /// The distribution of the others.
         rest: Positive,
     },
 }
@@ -48,7 +48,7 @@ impl Distribution {
     /// The lognormal with this mean, standard deviation and lower end; `None` unless the mean
     /// lies above the lower end and the standard deviation above 0.
     ///
-    /// From the moments of the lognormal: shape² = ln(1 + (std / (mean − location))²).
+    /// The shape follows from the moments of the lognormal: shape² = ln(1 + (std / (mean − location))²).
     pub fn lognormal_with_moments(mean: f64, std: f64, location: f64) -> Option<Self> {
         let excess = mean - location;
         let valid = excess > 0.0 && std > 0.0 && excess.is_finite() && std.is_finite();
@@ -168,7 +168,7 @@ impl Distribution {
                 scale,
             } => {
                 let (from, to) = (phi_inverse(low) - shape, phi_inverse(high) - shape);
-                // In the upper tail the difference of the complements keeps the digits.
+                // The difference of the complements keeps the digits in the upper tail.
                 let share = if from > 0.0 {
                     phi(-from) - phi(-to)
                 } else {
@@ -223,7 +223,7 @@ impl Distribution {
 }
 
 impl fmt::Display for Distribution {
-    /// As people write it, in the unit of the samples: `lognormal(shape=1, location=0, scale=2)`.
+    /// The distribution as people write it, in the unit of the samples: `lognormal(shape=1, location=0, scale=2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Constant { value } => write!(f, "constant(value={value})"),

@@ -6,11 +6,11 @@ pub enum Error {
     /// Too few samples.
     #[error("{statistic} needs at least {needed} samples; there are {given}")]
     TooFew {
-        /// What was to be computed.
+        /// The statistic that was to be computed.
         statistic: &'static str,
-        /// How many it takes.
+        /// The number that it takes.
         needed: usize,
-        /// How many there are.
+        /// The number that there are.
         given: usize,
     },
     /// A sample that is not a finite number.
@@ -18,29 +18,29 @@ pub enum Error {
     NotFinite {
         /// Its place, counted from 0.
         index: usize,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// Samples that do not vary, where the statistic divides by their variation.
     #[error("{statistic} is not defined for samples that are all equal")]
     NoVariation {
-        /// What was to be computed.
+        /// The statistic that was to be computed.
         statistic: &'static str,
     },
-    /// So many samples equal the least that what lies below it cannot be told.
+    /// The least value occurs so often that what lies below it cannot be told.
     #[error(
         "{statistic} is not defined for these samples: {tied} of {n} equal the smallest one; \
          measure with a finer clock"
     )]
     Ties {
-        /// What was to be computed.
+        /// The statistic that was to be computed.
         statistic: &'static str,
-        /// How many equal the least.
+        /// The number of those that equal the least.
         tied: usize,
-        /// How many there are.
+        /// The number of all.
         n: usize,
     },
-    /// Two lists of which each element belongs to one of the other differ in length.
+    /// Two lists of values that belong to one another in pairs differ in length.
     #[error("the lists hold {left} and {right} values; each value needs its partner")]
     Unpaired {
         /// Length of the first.
@@ -53,22 +53,22 @@ pub enum Error {
         "cannot compute {statistic}: the fitted distribution has no mean, because its tail is too heavy"
     )]
     NoMean {
-        /// What was to be computed.
+        /// The statistic that was to be computed.
         statistic: &'static str,
     },
     /// A parameter outside its range.
     #[error("{name} is {value}; it has to be {expected}")]
     Parameter {
-        /// Which.
+        /// The name of the parameter.
         name: &'static str,
-        /// As given.
+        /// The value that was given.
         value: f64,
-        /// As it should be.
+        /// The values that are allowed.
         expected: &'static str,
     },
 }
 
-/// At least `needed` samples, all finite.
+/// Checks that there are `needed` samples at least, all finite.
 pub(crate) fn check(samples: &[f64], statistic: &'static str, needed: usize) -> Result<(), Error> {
     if samples.len() < needed {
         return Err(Error::TooFew {

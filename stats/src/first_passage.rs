@@ -1,4 +1,4 @@
-//! Semi-Markov processes: how long one takes from a state to its end, and with which chance.
+//! Semi-Markov processes: how long one takes from a state to its end, and how likely.
 //!
 //! A semi-Markov process goes from state to state like a Markov chain, and each step takes a time with a distribution of its own:
 //! a timer that is fixed is no exponential, and need not be taken for one. Moments of the time to the end depend on the
@@ -70,7 +70,7 @@ pub struct SemiMarkov {
     steps: Vec<Vec<Step>>,
 }
 
-/// How a process gets from a state to an end.
+/// The passage of a process from a state to an end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Passage {
     /// The chance that it gets there.
@@ -81,7 +81,7 @@ pub struct Passage {
     pub variance: f64,
 }
 
-/// What the chances of a state may miss 1 by: rounding.
+/// The amount by which the chances of a state may miss 1: rounding.
 const ROUNDING: f64 = 1e-9;
 
 impl SemiMarkov {
@@ -103,9 +103,9 @@ impl SemiMarkov {
 
     /// The passage from `from` into any of `ends`.
     ///
-    /// With a(i) the chance to end there from state i, u(i) and w(i) the means of the time and of its square over the passages that
-    /// end there, p(i, j) the chance of a step and t(i, j) its time (Howard, *Dynamic Probabilistic Systems* II, 1971, section
-    /// 11.10; for all ends a = 1):
+    /// Let a(i) be the chance to end there from state i; u(i) and w(i) the means of the time and of its square over the passages
+    /// that end there; p(i, j) the chance of a step, and t(i, j) its time (Howard, *Dynamic Probabilistic Systems* II, 1971,
+    /// section 11.10; for all ends a = 1):
     ///
     /// ```text
     /// a(i) = Σ p(i, j) a(j)
@@ -139,8 +139,8 @@ impl SemiMarkov {
         })
     }
 
-    /// What a process that starts in `from` gathers on the mean before it ends, where each visit to a state yields `reward`.
-    /// With a reward of 1 for one state: how often that is visited.
+    /// The sum that a process that starts in `from` gathers on the mean before it ends. Each visit to a state yields
+    /// `reward`. A reward of 1 for one state counts its visits.
     ///
     /// # Errors
     /// As for [`SemiMarkov::passage`].
@@ -213,7 +213,7 @@ struct Solver<'a> {
     states: Vec<usize>,
     /// Row by row. Left of the diagonal: chances once the states behind have been eliminated; right of it: their factors.
     matrix: Vec<f64>,
-    /// For each state, the chance to go on to one before it or to an end.
+    /// The chance of each state to go on to one before it or to an end.
     leaves: Vec<f64>,
 }
 
@@ -273,7 +273,7 @@ impl<'a> Solver<'a> {
         })
     }
 
-    /// x, by state. `x` holds what it is at the ends; `right` what each step adds to r, given that.
+    /// Solves for x, by state. `x` holds its values at the ends; `right` gives what each step adds to r, given that.
     fn solve(&self, mut x: Vec<f64>, right: impl Fn(&Seen, &[f64]) -> f64) -> Vec<f64> {
         let n = self.states.len();
         for &state in &self.states {

@@ -24,7 +24,7 @@ pub enum Slower {
 }
 
 impl Slower {
-    /// By the interval of the ratio of the two, low end first; `by` is the share: 0.05 for 5 %.
+    /// The verdict by the interval of the ratio of the two, low end first; `by` is the share: 0.05 for 5 %.
     pub fn by_interval(ratio: Option<(f64, f64)>, by: f64) -> Self {
         match ratio {
             Some((low, _)) if low > 1.0 + by => Slower::Yes,
@@ -72,14 +72,14 @@ pub struct Decision {
     pub ratio: Option<Interval>,
     /// Whether it lies beyond the gate.
     pub slower: Slower,
-    /// How many figures more of each side it takes to decide, if the ratio stays what it is; none where it is decided, or lies too
-    /// near to the gate for [`Gate::MOST`].
+    /// The number of figures more of each side that it takes to decide, if the ratio stays what it is; none where it is decided,
+    /// or lies too near to the gate for [`Gate::MOST`].
     #[serde(deserialize_with = "Option::deserialize")]
     pub more: Option<u64>,
 }
 
 impl Gate {
-    /// The chance with which planned repetitions decide everything rightly.
+    /// The chance that planned repetitions decide everything rightly.
     pub const POWER: f64 = 0.99;
     /// Figures of a side that are planned at most.
     pub const MOST: u64 = 10_000;
@@ -133,8 +133,8 @@ impl Gate {
         }
     }
 
-    /// The same by ranks: the Hodges-Lehmann shift of the logarithms, with the interval of [`hodges_lehmann::shift`]. A few figures that are far off do
-    /// not widen it. There is no ratio where figures are too few for an interval of this confidence.
+    /// Decides the same by ranks: by the Hodges-Lehmann shift of the logarithms, with the interval of [`hodges_lehmann::shift`]. A few
+    /// figures that are far off do not widen it. There is no ratio where figures are too few for an interval of this confidence.
     pub fn decide_by_ranks(&self, base: &[f64], figures: &[f64]) -> Decision {
         let [of_base, of_figures] = [base, figures].map(logarithms);
         let found = hodges_lehmann::shift(&of_figures, &of_base, self.confidence()).ok();
@@ -178,9 +178,9 @@ impl Gate {
         Some(needed.saturating_sub(least).max(1))
     }
 
-    /// How many figures of each side decide rightly that something equal is within the gate, and that something slower by twice the gate is
-    /// not, by how `figures` scatter: with the chance [`Gate::POWER`] for all tests together. `None` where they do not vary, or
-    /// [`Gate::MOST`] are too few.
+    /// The number of figures of each side that decide rightly that something equal is within the gate, and that something slower by twice
+    /// the gate is not. It follows from how `figures` scatter, and has the chance [`Gate::POWER`] for all tests together. `None` where
+    /// they do not vary, or [`Gate::MOST`] are too few.
     ///
     /// Figures that are few may scatter less than they should. The plan therefore takes the upper limit of their standard
     /// deviation, of confidence 80 % (Browne 1995, "On the use of a pilot sample for sample size determination").
@@ -191,8 +191,8 @@ impl Gate {
         self.plan(distance, scatter)
     }
 
-    /// Of a distance from the gate, in logarithms. The plan counts the degrees of freedom of one side, so that it asks for a little
-    /// more than Welch's interval takes.
+    /// The plan for a distance from the gate, in logarithms. It counts the degrees of freedom of one side, so that it asks for a
+    /// little more than Welch's interval takes.
     fn plan(&self, distance: f64, scatter: f64) -> Option<u64> {
         let (level, power) = self.planned();
         let plan = Plan::new(level, power).ok()?;
@@ -206,7 +206,7 @@ impl Gate {
     }
 }
 
-/// Whether all figures of both sides are the same positive number.
+/// True if all figures of both sides are the same positive number.
 fn are_one(base: &[f64], figures: &[f64]) -> bool {
     let [first, _, ..] = base else {
         return false;
@@ -266,7 +266,7 @@ mod tests {
             Slower::Yes
         );
         assert_eq!(gate.decide(&base, &[90.0, 91.0, 90.0]).slower, Slower::No);
-        // Nothing is known of how they vary.
+        // Nothing is known about how they vary.
         for unknown in [
             gate.decide(&base, &[100.0]),
             gate.decide(&[1.0; 3], &[1.02; 3]),

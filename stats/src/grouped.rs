@@ -19,11 +19,11 @@ pub struct GroupedNormality {
     pub p: f64,
 }
 
-/// Whether the figures of each group come from *some* normal distribution, another for each group perhaps: the
-/// distance of the Lilliefors test, of all [`residuals`] together.
+/// Tells whether the figures of each group come from *some* normal distribution, maybe another one for each
+/// group: the distance of the Lilliefors test, over all [`residuals`] together.
 ///
-/// Residuals over a standard deviation of so few depend on each other and follow no table. What they follow if all
-/// groups are normal depends on the groups' sizes alone, and is simulated: p is (1 + k) / (1 + `replicates`) where k
+/// Residuals over a standard deviation of so few depend on each other and follow no table. If all groups are normal,
+/// their law depends on the groups' sizes alone, and is simulated: p is (1 + k) / (1 + `replicates`) where k
 /// replicates of normal groups of the same sizes have a distance that is no less (Davison and Hinkley 1997,
 /// "Bootstrap Methods and their Application", section 4.2.1). The same figures and seed give the same p.
 ///
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn normal_groups_of_unlike_variance_are_rejected_as_often_as_alpha() {
-        // Of 200 at a level of 0.05, 10 are expected; 3 to 19 are all but 1 % of what chance makes of that.
+        // Chance rejects 10 of 200 at a level of 0.05 on the mean, and 3 to 19 in all but 1 % of cases.
         let rejected = rejections(200, phi_inverse);
         assert!((3..=19).contains(&rejected), "{rejected}");
-        // Of an exponential distribution most are.
+        // Most groups of an exponential distribution are rejected.
         let rejected = rejections(40, |p| -p.ln() - 1.0);
         assert!(rejected > 20, "{rejected}");
     }

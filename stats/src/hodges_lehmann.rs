@@ -1,4 +1,4 @@
-//! By how much one sample is larger than another: the Hodges-Lehmann shift.
+//! The Hodges-Lehmann shift: the amount by which one sample is larger than another.
 
 use crate::bootstrap::Interval;
 use crate::error::{Error, check, check_level};
@@ -6,7 +6,7 @@ use crate::mann_whitney;
 use crate::sort::sorted;
 use crate::special::{two_sided, two_sided_inverse};
 
-/// By how much one sample is larger, in the unit of the samples.
+/// The amount by which one sample is larger, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Shift {
     /// The estimate and the ends of its interval.
@@ -55,7 +55,7 @@ pub fn shift_sorted(a: &[f64], b: &[f64], confidence: f64) -> Shift {
     }
 }
 
-/// How many differences lie outside the interval at either end, and the confidence that it then has.
+/// The number of differences outside the interval at either end, and the confidence that it then has.
 fn limit(a: &[f64], b: &[f64], confidence: f64) -> (u64, f64) {
     if let Some((u, below)) = mann_whitney::exact_limit(a, b, 1.0 - confidence) {
         return (u - 1, 1.0 - 2.0 * below);
@@ -84,12 +84,12 @@ impl Differences<'_> {
         self.a.len() as u64 * self.b.len() as u64
     }
 
-    /// How many are at or below `value`.
+    /// The number of differences at or below `value`.
     fn count(&self, value: f64) -> u64 {
         let mut count = 0;
         let mut first = self.b.len();
-        // As a grows, more of b is needed to stay below: `first` only moves up. The subtraction
-        // is the same as in `between`, so that rounding cannot make the two disagree.
+        // More of b is needed to stay below as a grows: `first` only moves up. The subtraction is
+        // the same as in `between`, so that rounding cannot make the two disagree.
         for (i, &x) in self.a.iter().enumerate() {
             if i == 0 {
                 first = self.b.partition_point(|&y| x - y > value);
@@ -131,9 +131,9 @@ impl Differences<'_> {
         let few = (self.a.len() + self.b.len()) as u64;
         let mut interpolate = true;
         // Invariant: `below` differences are at or below `low`, `up_to` at or below `high`, and
-        // below ≤ rank < up_to. Every other step halves the remaining floating-point numbers, of
-        // which there are at most 2^64; the steps between go where an even spread would have the
-        // answer, which is fast and need not be right.
+        // below ≤ rank < up_to. Every other step halves the remaining floating-point numbers, at
+        // most 2^64. The steps between go where an even spread would have the answer, which is fast
+        // and need not be right.
         while up_to - below > few && low.next_up() < high {
             let guess = if interpolate {
                 let share = (rank - below) as f64 / (up_to - below) as f64;

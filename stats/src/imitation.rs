@@ -1,4 +1,4 @@
-//! How close delays are to the samples that they imitate, and which distribution comes closest.
+//! The closeness of delays to the samples that they imitate, and the distribution that comes closest.
 
 use crate::distribution::Distribution;
 use crate::error::{Error, check};
@@ -8,9 +8,9 @@ use crate::positive::Family;
 use crate::sort::sorted;
 use crate::wasserstein;
 
-/// As many delays stand for a distribution here: a table's.
+/// The number of delays that stand for a distribution here: a table's.
 const SLICES: usize = 4_096;
-/// How far the standard deviation of an imitation may be from the samples', in proportion.
+/// The greatest distance of the standard deviation of an imitation from the samples', in proportion.
 pub const NEAR: f64 = 0.25;
 
 /// Delays beside the samples that they are to imitate, all in the unit of the samples. Samples below 0 count as 0: no delay imitates them.
@@ -23,7 +23,7 @@ pub struct Closeness {
     pub zeros_of_samples: f64,
     /// Wasserstein-1 distance between delays and samples.
     pub distance: f64,
-    /// The same between the samples' mean and the samples: what a constant delay would have.
+    /// The distance between the samples' mean and the samples: a constant delay's.
     pub distance_of_constant: f64,
     /// The greatest difference of the two distribution functions (Kolmogorov-Smirnov's D).
     pub largest_difference: f64,
@@ -72,7 +72,7 @@ impl Closeness {
         }
     }
 
-    /// The distance over that of a constant: 0 is the same distribution, 1 no better than the mean alone.
+    /// The distance over a constant's: 0 is the same distribution, 1 no better than the mean alone.
     pub fn distance_ratio(&self) -> f64 {
         ratio(self.distance, self.distance_of_constant, 0.0)
     }
@@ -102,7 +102,7 @@ fn ratio(of: f64, to: f64, if_both_are_nothing: f64) -> f64 {
     }
 }
 
-/// In ascending order, and what is below 0 as 0.
+/// The samples in ascending order, and those below 0 as 0.
 fn injectable(samples: &[f64]) -> Result<Vec<f64>, Error> {
     let mut sorted = sorted(samples)?;
     for sample in &mut sorted {
@@ -259,11 +259,11 @@ fn scatter(sorted: &[f64]) -> f64 {
     (2.0 / (std::f64::consts::PI * n)).sqrt() * area
 }
 
-/// `count` values that stand for samples: the mean of each of as many equal shares of them in ascending order, of which the greatest are spread
-/// until the standard deviation is the samples', too. Samples below 0 count as 0.
+/// `count` values that stand for samples. Each is the mean of one of as many equal shares of the samples in ascending order. The greatest
+/// are spread until the standard deviation is the samples', too. Samples below 0 count as 0.
 ///
-/// What means of shares lack is the variation within a share, which is in the upper tail. As few of the greatest values as will do give it
-/// back, and stay above the others.
+/// Means of shares lack the variation within a share, which is in the upper tail. As few of the greatest values as will do give it back,
+/// and stay above the others.
 ///
 /// # Errors
 /// There is no sample, or one is not finite.
@@ -283,7 +283,7 @@ pub fn slices(samples: &[f64], count: usize) -> Result<Vec<f64>, Error> {
     Ok(values)
 }
 
-/// The mean of the samples from place `from` to place `to`, of which either may lie within a sample.
+/// The mean of the samples from place `from` to place `to`. Either place may lie within a sample.
 fn mean_of_share(sorted: &[f64], from: f64, to: f64) -> f64 {
     let last = sorted.len() - 1;
     let (first, end) = ((from as usize).min(last), (to as usize).min(last));
@@ -303,7 +303,7 @@ fn stretch(values: &mut [f64], missing: f64) {
     let Some((greatest, others)) = values.split_last_mut() else {
         return;
     };
-    // What the values from `first` on gain in squares where they are drawn down to a share of their distance from `below`.
+    // The gain in squares of the values from `first` on, if they are drawn down to a share of their distance from `below`.
     let gained = |others: &[f64], greatest: f64, below: f64, share: f64| {
         let drawn = |x: f64| below + share * (x - below);
         let risen = greatest + others.iter().map(|&x| x - drawn(x)).sum::<f64>();
@@ -341,7 +341,7 @@ fn stretch(values: &mut [f64], missing: f64) {
     }
 }
 
-/// What no power of samples reaches: the multiples of their standard deviation between which there is one.
+/// The multiples of the standard deviation between which there is a power of samples: it reaches no others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OutOfReach {
     /// The least, not reached itself; 0 stands for a constant and is always there.
@@ -352,8 +352,8 @@ pub struct OutOfReach {
 
 /// Values c · x^p that have the mean of `values` and `multiple` times their standard deviation; with 0, a constant.
 ///
-/// Of values in ascending order, none below 0. c follows from the mean; the standard deviation rises with p, from that of equal values where
-/// there are any to that of one value that holds everything.
+/// `values` are in ascending order, none below 0. c follows from the mean. The standard deviation rises with p, from that of equal values,
+/// if there are any, to that of one value that holds everything.
 ///
 /// # Errors
 /// No power has that standard deviation.

@@ -178,10 +178,10 @@ fn survival(n: usize, d: f64) -> f64 {
     }
 }
 
-/// The chance that a sample's distribution function is somewhere at least `d` above the true one: Smirnov's
-/// sum (Birnbaum and Tingey 1951, "One-sided confidence contours for probability distribution
-/// functions", equation 3.0), a binomial chance each time. Of more than a million terms, each of which is hardly
-/// different from the next, one stands for several.
+/// The chance that a sample's distribution function is somewhere at least `d` above the true one: Smirnov's sum
+/// (Birnbaum and Tingey 1951, "One-sided confidence contours for probability distribution functions", equation
+/// 3.0), a binomial chance each time. If there are more than a million terms, one stands for several: each is
+/// hardly different from the next.
 fn one_sided(n: usize, d: f64) -> f64 {
     const TERMS: usize = 1_000_000;
     let stride = n.div_ceil(TERMS);
@@ -303,7 +303,7 @@ fn exact_two_sample(n: usize, m: usize, d: f64) -> f64 {
     // rounding.
     let limit = (d * (n * m) as f64).round() - 0.5;
     let outside = |i: usize, j: usize| ((i * m) as f64 - (j * n) as f64).abs() >= limit;
-    // Of the paths to (i, j), the share that has been outside.
+    // The share of the paths to (i, j) that has been outside.
     let mut share = vec![0.0; n + 1];
     for j in 0..=m {
         for i in 0..=n {

@@ -12,7 +12,7 @@ pub struct MannWhitney {
     pub u: f64,
     /// Two-sided p.
     pub p: f64,
-    /// Whether p is exact (small samples without ties) or from the normal approximation with
+    /// True if p is exact (small samples without ties) or from the normal approximation with
     /// correction for ties and continuity.
     pub exact: bool,
     /// The chance that a member of the first sample exceeds one of the second, ties half:
@@ -67,7 +67,7 @@ pub(crate) fn exact_limit(a: &[f64], b: &[f64], alpha: f64) -> Option<(u64, f64)
         return None;
     }
     let shares = shares(a.len(), b.len());
-    // Of rounding in either: a p that is alpha is not below it.
+    // Either may be rounded: a p that is alpha is not below it.
     let alpha = alpha * (1.0 - 1e-12);
     let mut below = shares[0];
     for (u, share) in (1..).zip(&shares[1..]) {
@@ -152,7 +152,7 @@ pub fn size_of_effect(rank_biserial: f64) -> &'static str {
 /// The share of all orders with U = 0, 1, … n m, from the number of arrangements with each U, by the
 /// recursion on which sample the largest value belongs to: N(n, m, u) = N(n − 1, m, u − m) + N(n, m − 1, u).
 fn shares(n: usize, m: usize) -> Vec<f64> {
-    // By symmetry the count is the same for exchanged samples: the inner list is kept short.
+    // The count is symmetric, the same for exchanged samples: the inner list is kept short.
     let (n, m) = (n.min(m), n.max(m));
     // shares[k][v]: the share of arrangements of k against the current number with U = v.
     let mut shares = vec![vec![0.0; n * m + 1]; n + 1];

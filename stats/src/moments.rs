@@ -11,7 +11,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of no samples.
+    /// The moments of no samples.
     pub const NONE: Moments = Moments {
         n: 0.0,
         mean: 0.0,
@@ -19,7 +19,7 @@ impl Moments {
         m3: 0.0,
     };
 
-    /// Of samples that are finite, by two passes so that a large mean does not swallow a small deviation.
+    /// The moments of finite samples, by two passes so that a large mean does not swallow a small deviation.
     pub fn of(samples: &[f64]) -> Self {
         let n = samples.len() as f64;
         let Some((&first, rest)) = samples.split_first() else {
@@ -45,8 +45,8 @@ impl Moments {
         Moments { n, mean, m2, m3 }
     }
 
-    /// Of the samples of both (Pébay 2008, "Formulas for robust, one-pass parallel computation of covariances and
-    /// arbitrary-order statistical moments", SAND2008-6212, equations 1.3 to 1.5 for two sets).
+    /// The moments of the samples of both (Pébay 2008, "Formulas for robust, one-pass parallel computation of
+    /// covariances and arbitrary-order statistical moments", SAND2008-6212, equations 1.3 to 1.5 for two sets).
     pub fn merged(self, other: Moments) -> Moments {
         let n = self.n + other.n;
         if n == 0.0 {
@@ -70,7 +70,7 @@ impl Moments {
         self.n as usize
     }
 
-    /// The mean; that of no samples is none.
+    /// The mean; none without samples.
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0.0).then_some(self.mean)
     }

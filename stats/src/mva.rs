@@ -9,7 +9,7 @@ pub struct Network {
     pub throughput: f64,
     /// The mean time of a pass, without the thinking.
     pub response: f64,
-    /// For each station, the mean number of customers that wait there or are served.
+    /// The mean number of customers that wait at each station or are served there.
     pub queues: Vec<f64>,
 }
 
@@ -68,9 +68,9 @@ pub fn analyse(demands: &[f64], think: f64, customers: u32) -> Result<Network, E
 /// The work of a station for one pass of a customer, over all visits: mean times.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Demand {
-    /// For what the customer waits for.
+    /// The time for what the customer waits for.
     pub awaited: f64,
-    /// For what it sets off and does not wait for.
+    /// The time for what it sets off and does not wait for.
     pub beside: f64,
 }
 

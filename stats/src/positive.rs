@@ -83,7 +83,7 @@ pub enum Positive {
         /// σ.
         scale: f64,
     },
-    /// Lognormals of which each value follows one.
+    /// Several lognormals; each value follows one of them.
     Mixture(Mixture),
 }
 

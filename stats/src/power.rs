@@ -1,4 +1,4 @@
-//! How many repetitions a comparison takes: the power of the two-sided t test of repeated differences.
+//! The number of repetitions that a comparison takes: the power of the two-sided t test of repeated differences.
 
 use crate::error::{Error, check_level};
 use crate::special::{phi, phi_inverse, two_sided_t_inverse};
@@ -67,16 +67,16 @@ impl Plan {
         high
     }
 
-    /// How many differences the test takes to find a mean of `effect` standard deviations with the planned power; `None` where
-    /// `most` are too few.
+    /// The number of differences that the test takes to find a mean of `effect` standard deviations with the planned power;
+    /// `None` where `most` are too few.
     pub fn repetitions(&self, effect: f64, most: u64) -> Option<u64> {
-        // With a known standard deviation it would be these; to estimate it takes a few more. The cast keeps what a u64 holds.
+        // As many are enough if the standard deviation is known; to estimate it takes a few more. The cast keeps what a u64 holds.
         let least = (self.of_known() / effect.abs()).powi(2).floor() as u64;
         (least.max(2)..=most).find(|&n| self.power(n, effect) >= self.power)
     }
 
-    /// A lower bound of the noncentrality that the test takes: that of a test with a known standard deviation, which rejects in the wrong direction
-    /// as often as it can, with half of the level.
+    /// A lower bound of the noncentrality that the test takes. It belongs to a test with a known standard deviation that rejects in the
+    /// wrong direction as often as it can, with half of the level.
     fn of_known(&self) -> f64 {
         phi_inverse(1.0 - self.alpha / 2.0) + phi_inverse(self.power - self.alpha / 2.0)
     }

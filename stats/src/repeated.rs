@@ -21,8 +21,8 @@ pub fn segments(samples: &[f64], count: usize) -> Vec<Moments> {
     samples.chunks(length).map(Moments::of).collect()
 }
 
-/// The interval of a statistic of all samples together, from repeated runs of which each is given
-/// by its [`segments`].
+/// The interval of a statistic of all samples together, from repeated runs. Each run is given by
+/// its [`segments`].
 ///
 /// The standard error comes from a two-stage bootstrap: runs are drawn with replacement, then
 /// segments within each drawn run (Davison and Hinkley 1997, "Bootstrap Methods and their
@@ -147,7 +147,7 @@ pub fn about(estimate: f64, figures: &[f64], confidence: f64) -> Result<Interval
     })
 }
 
-/// By what factor one figure exceeds another.
+/// The factor by which one figure exceeds another.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Ratio {
     /// The factor, with its interval.
@@ -219,14 +219,14 @@ fn check_positive(figures: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// Of a logarithm with its standard error.
+/// The ratio from a logarithm with its standard error.
 fn on_logarithms(
     logarithm: f64,
     error: f64,
     freedom: f64,
     confidence: f64,
 ) -> Result<Ratio, Error> {
-    // What rounding makes of ratios that are the same is no variation.
+    // A difference that rounding makes of equal ratios is no variation.
     if error <= 16.0 * f64::EPSILON * (1.0 + logarithm.abs()) {
         return Err(Error::NoVariation { statistic: RATIO });
     }

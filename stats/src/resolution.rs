@@ -1,6 +1,6 @@
-//! How finely samples tell one value from another: the step of the clock that took them.
+//! The step of the clock that took samples: it limits how finely they tell one value from another.
 
-/// At most so many distances are looked at; more do not make the step any surer.
+/// Distances that are looked at, at most; more do not make the step any surer.
 const MOST: usize = 100_000;
 /// The share of distances, by weight, that may be shorter than the step: a second clock, or a mistake.
 const STRAYS: f64 = 0.05;

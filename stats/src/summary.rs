@@ -6,7 +6,7 @@ use crate::error::{Error, check};
 use crate::moments::Moments;
 use crate::sort::sorted;
 
-/// What a sample is like, in its own unit.
+/// The figures of a sample, in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of samples.

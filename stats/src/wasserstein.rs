@@ -3,8 +3,8 @@
 use crate::error::{Error, check};
 use crate::sort::sorted;
 
-/// Wasserstein-1 distance: the area between the two empirical distribution functions, which is
-/// the least mean distance by which the samples of one have to be moved to become the other.
+/// Wasserstein-1 distance: the area between the two empirical distribution functions. It is the
+/// least mean distance by which the samples of one have to be moved to become the other.
 ///
 /// # Errors
 /// A sample is empty or holds something not finite.

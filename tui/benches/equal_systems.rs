@@ -1,4 +1,5 @@
-//! How often `jitterlab stats compare` says that a system differs from itself: `cargo bench --workspace --bench equal_systems [-- PAIRS]`.
+//! The rate at which `jitterlab stats compare` says that a system differs from itself: `cargo bench --workspace --bench
+//! equal_systems [-- PAIRS]`.
 //!
 //! Each pair is ten recordings of the same ping-pong over UDP, taken in turn A B A B …, five a side.
 

@@ -1,5 +1,5 @@
-//! What `jitterlab results compare` finds with the repetitions that `jitterlab results plan` asks for:
-//! `cargo bench -p jitterlab --bench gate [-- TRIES]`.
+//! The findings of `jitterlab results compare` with the repetitions that `jitterlab results plan` asks
+//! for: `cargo bench -p jitterlab --bench gate [-- TRIES]`.
 //!
 //! Two programs sleep for a lognormal time about 50 ms, another one each run. Each try measures them three times, each time into a folder of its own: a kept release,
 //! an equal one, and one in which one of them sleeps for 10 % longer.
@@ -13,9 +13,9 @@ use std::time::Instant;
 use common::{Lab, text};
 use serde_json::Value;
 
-/// How much a time varies from run to run, as a share.
+/// The variation of a time from run to run, as a share.
 const SCATTER: f64 = 0.04;
-/// Runs by which the repetitions are planned.
+/// Runs that the repetitions are planned from.
 const PILOT: u64 = 20;
 
 fn main() {
@@ -54,7 +54,7 @@ fn main() {
     );
 }
 
-/// Measures a release, of which the second program takes so many times as long.
+/// Measures a release whose second program takes so many times as long.
 fn measure(lab: &Lab, folder: &str, repetitions: u64, slower: f64) {
     let program = |name: &str, times: f64| {
         // Box and Muller (1958).

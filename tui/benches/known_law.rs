@@ -1,4 +1,4 @@
-//! What an experiment finds of programs whose slowdown is known: `cargo bench --workspace --bench known_law`.
+//! The findings of an experiment on programs whose slowdown is known: `cargo bench --workspace --bench known_law`.
 //!
 //! Three programs send messages to themselves and then sleep. The first sleeps as long as the longest delay of each eight messages, so it is
 //! slowed by variation at a fixed mean. The second sleeps as long as all delays together, so the mean alone slows it. The third always sleeps
@@ -14,9 +14,9 @@ use jitterlab_stats::distribution::Distribution;
 
 /// Mean and standard deviation of the delays, in microseconds.
 const DELAY_US: f64 = 500.0;
-/// Messages of which the first program waits for the slowest.
+/// Messages in a group. The first program waits for the slowest of them.
 const GROUP: u32 = 8;
-/// How much a time varies from run to run, as a share.
+/// The variation of a time from run to run, as a share.
 const SCATTER: f64 = 0.04;
 
 /// Name, and what it sleeps of the delays `@d`, in seconds.

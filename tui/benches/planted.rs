@@ -1,4 +1,4 @@
-//! What a replay keeps of latency that comes in bursts: `cargo bench --workspace --bench planted [-- REPETITIONS [SECONDS]]`.
+//! The part of bursts in latency that a replay keeps: `cargo bench --workspace --bench planted [-- REPETITIONS [SECONDS]]`.
 //!
 //! A ping-pong goes over a network that holds each message for up to 60 us, another time each; in bursts (50 ms of each 200 ms)
 //! it holds each for 80 us longer. The round trips are recorded, and then replayed over it without bursts: by time and by message, and
@@ -26,11 +26,11 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
-/// Where all of it runs. On two CPUs one would measure how long a CPU takes to wake.
+/// The CPU that all of it runs on. Two CPUs would show how long a CPU takes to wake.
 const CPU: usize = 1;
 const PERIOD: Duration = Duration::from_millis(200);
 const BURST: Duration = Duration::from_millis(50);
-/// How much longer a message is held in a burst.
+/// The time that a message is held longer in a burst.
 const LONGER: Duration = Duration::from_micros(80);
 /// A message is held for less than this without a burst: by more than this machine drifts, since what it does by itself is in no recording.
 const HELD: Duration = Duration::from_micros(60);

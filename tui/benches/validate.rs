@@ -1,8 +1,7 @@
-//! What `jitterlab validate` finds in eight network namespaces of this machine, and how often it finds what
-//! is not there: `cargo bench -p jitterlab --bench validate [-- udp|tcp [TRIES [SLOWED]]]`, as root.
-//!
-//! Every try is undisturbed first. In each of the first SLOWED of them [a fifth] a node, and then a pair, is slowed
-//! by a tenth of the typical RTT that was just measured; which one follows from the number of the try.
+//! The findings of `jitterlab validate` in eight network namespaces of this machine, and how often it finds
+//! what is not there: `cargo bench -p jitterlab --bench validate [-- udp|tcp [TRIES [SLOWED]]]`, as root.
+//! Every try is undisturbed first. In each of the first SLOWED of them [a fifth] a node, and then a pair, is
+//! slowed: by a tenth of the typical RTT that was just measured. The number of the try says which node or pair.
 
 #[path = "../tests/cluster/mod.rs"]
 mod cluster;
@@ -15,8 +14,8 @@ use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
 use serde_json::Value;
 
 const HOSTS: usize = 8;
-/// For half an hour in all: what disturbs the machine lasts longer than any of these measurements. Everything else
-/// is as a hosts file has it that says nothing.
+/// The keys that differ from a hosts file that says nothing. It takes half an hour in all: what disturbs the
+/// machine lasts longer than any of these measurements.
 const KEYS: &str = "warmup: 2ms\nduration: 5ms\n";
 
 fn main() {
@@ -145,7 +144,7 @@ fn try_once(
     attempt["typical_ns"].as_f64().unwrap_or(0.0)
 }
 
-/// What was measured of that which was slowed.
+/// The measured effect on the node or pair that was slowed.
 fn effect(attempt: &Value, slow: Slow) -> Option<f64> {
     let name = |host: usize| format!("n{host}");
     match slow {

@@ -1,4 +1,4 @@
-//! What the terminal UI costs a ping-pong that it watches: `cargo bench -p jitterlab --bench watched [-- PAIRS]`.
+//! The cost of the terminal UI for a ping-pong that it watches: `cargo bench -p jitterlab --bench watched [-- PAIRS]`.
 //!
 //! Client and server are on CPU 1. All else is on CPU 0: the controller, its workers, and in one half of each pair the UI on its
 //! screen Live, in a pseudo-terminal. The halves of a pair follow each other, and the next pair has them in the other order.
@@ -88,7 +88,7 @@ fn headless(lab: &Lab) -> Half {
     measured(lab)
 }
 
-/// The same while the UI shows it.
+/// Measures the same while the UI shows it.
 fn watched(lab: &Lab, bytes: &mut Vec<f64>) -> Half {
     clear(lab);
     let mut session = Session::start(lab, "ui", 80, 24);

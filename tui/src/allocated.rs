@@ -10,16 +10,16 @@ use jitterlab_experiment::spec::{lacks_hosts, with_hosts};
 
 use crate::outcome::Failure;
 
-/// What the hosts of an allocation are called.
+/// The names of the hosts of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// As the scheduler calls its nodes: for launchers.
+    /// The scheduler's names of its nodes: for launchers.
     OfNodes,
     /// `node1`, `node2` and so on: a file can name these, whatever nodes it will have.
     Numbered,
 }
 
-/// What the host at a place of an allocation is called, counted from 0.
+/// The name of the host at a place of an allocation, counted from 0.
 pub fn numbered(place: usize) -> String {
     format!("node{}", place + 1)
 }

@@ -21,7 +21,7 @@ pub fn kept_for_measuring() -> Option<CpuSet> {
     (!measuring.is_empty()).then_some(measuring)
 }
 
-/// Where this process might run before it was sent to the CPUs that keep house, or to the one on which it measures.
+/// The CPUs on which this process might run before it was sent to those that keep house, or to the one on which it measures.
 static ANYWHERE: OnceLock<nix::sched::CpuSet> = OnceLock::new();
 
 /// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some: to those of
@@ -61,7 +61,7 @@ pub fn beside_measuring(asked: Option<usize>) -> Result<(), Failure> {
 /// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`] or [`pin`].
 pub fn anywhere() {
     if let Some(before) = ANYWHERE.get() {
-        // Where the system refuses, it was not let out either.
+        // The process was not let out either, if the system refuses.
         let _ = sched_setaffinity(Pid::from_raw(0), before);
     }
 }
@@ -134,8 +134,8 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     let Some(id) = cpu else {
         return Ok(());
     };
-    // Not get_core_ids, which knows only the CPUs that this process was started on: on a tuned node those
-    // that measure are not among them.
+    // get_core_ids will not do: it knows only the CPUs that this process was started on, and the
+    // measuring CPUs of a tuned node are not among them.
     let cpu = u32::try_from(id)
         .ok()
         .filter(|_| id < nix::sched::CpuSet::count());

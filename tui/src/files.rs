@@ -41,7 +41,7 @@ pub fn write_samples(path: &Path, taken: &[u64], notes: &[(&str, String)]) -> Re
     })
 }
 
-/// Whether what is wrong is the name of a file that is to be written.
+/// True if what is wrong is the name of a file that is to be written.
 fn is_unusable(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -54,8 +54,8 @@ fn is_unusable(kind: ErrorKind) -> bool {
     )
 }
 
-/// What cannot be written is said before it is measured. `what` is what will be in the file, with a
-/// space behind it, or nothing.
+/// Tells that a file cannot be written before it is measured. `what` is what will be in the file,
+/// with a space behind it, or nothing.
 ///
 /// # Errors
 /// There is no such folder, or it is there and nothing that results are written to.

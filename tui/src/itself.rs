@@ -1,4 +1,4 @@
-//! What `jitterlab` tells of its own command line: completions for shells, and manual pages.
+//! The description of `jitterlab`'s own command line: completions for shells, and manual pages.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub enum Command {
     },
 }
 
-/// Where `--help` lists it.
+/// The place at which `--help` lists it.
 pub const TASK: (&str, &[&str]) = ("Use the command line", &["completions"]);
 
 /// Does it, of the whole command line.

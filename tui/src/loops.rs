@@ -7,7 +7,7 @@ use jitterlab_packet::cases::open_loop::TwoLoops;
 
 use crate::outcome::Failure;
 
-/// Refuses files of samples of which some were measured in the one loop and some in the other.
+/// Refuses files of samples if some were measured in the one loop and some in the other.
 pub fn check<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let loop_of = |file: &'a Path| Some((file, samples::note(file, samples::LOOP)?));
     let mut known = files.into_iter().filter_map(loop_of);

@@ -1,4 +1,4 @@
-//! How a command ends: what it returns, what the person is told, and the exit status.
+//! The end of a command: what it returns, what the person is told, and the exit status.
 
 use std::error::Error;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Failure {
     }
 }
 
-/// With its chain of causes.
+/// The failure is shown with its chain of causes.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Failure::Input(error) | Failure::Run(error)) = self;

@@ -1,4 +1,4 @@
-//! How results are printed.
+//! The ways that results are printed.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -47,7 +47,7 @@ pub fn print_text(mut out: String) -> Result<(), Failure> {
     }
 }
 
-/// What a server says on stdout when it is ready: `{"listening":"127.0.0.1:7411"}`.
+/// Prints the line of a server on stdout when it is ready: `{"listening":"127.0.0.1:7411"}`.
 ///
 /// # Errors
 /// stdout cannot be written.

@@ -22,7 +22,7 @@ pub enum Peer {
 
 /// A server that was started; it ends when its stdin does.
 pub struct Server<A> {
-    /// Where it listens.
+    /// The address that it listens at.
     pub address: A,
     child: Child,
     stdin: Option<ChildStdin>,
@@ -37,7 +37,7 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is not an IP address with a port, as in `127.0.0.1:7411`"))
 }
 
-/// What a server prints when it is ready.
+/// The line of a server that is ready.
 #[derive(Deserialize)]
 struct Ready {
     listening: String,
@@ -71,12 +71,12 @@ impl Peer {
         Ok(Peer::Existing(address))
     }
 
-    /// Whether it was started here.
+    /// True if it was started here.
     pub fn is_started(&self) -> bool {
         matches!(self, Peer::Started(_))
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn address(&self) -> SocketAddr {
         match self {
             Peer::Existing(address) => *address,
@@ -145,7 +145,7 @@ impl<A: FromStr> Server<A> {
     }
 }
 
-/// What a server that did not come up says is the message, and its status ours.
+/// The output of a server that did not come up is the message, and its status ours.
 fn not_up(mut child: Child, stderr: Option<impl Read>) -> Failure {
     let mut said = String::new();
     if let Some(mut stderr) = stderr {

@@ -11,7 +11,7 @@ pub enum Style {
     Ascii,
 }
 
-/// Whether the locale says that the terminal reads UTF-8; `variable` reads the environment.
+/// True if the locale says that the terminal reads UTF-8; `variable` reads the environment.
 pub fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
     let locale = locale.into_iter().flatten().find(|it| !it.is_empty());

@@ -13,7 +13,7 @@ fn own() -> Option<(ThreadSchedulePolicy, u8)> {
     (is_real_time && priority > 0).then_some((policy, priority))
 }
 
-/// Whether other work waits for the calling thread: it has real-time priority.
+/// True if other work waits for the calling thread: it has real-time priority.
 pub fn is_real_time() -> bool {
     own().is_some()
 }
@@ -22,7 +22,7 @@ pub fn is_real_time() -> bool {
 pub struct Raised(ThreadSchedulePolicy, u8);
 
 impl Raised {
-    /// Raises the calling thread above those that have its real-time priority, until the value is dropped. Nothing where it has
+    /// Raises the calling thread above those that have its real-time priority, until the value is dropped. `None` if it has
     /// none, or the system refuses.
     pub fn begin() -> Option<Self> {
         let (policy, priority) = own()?;

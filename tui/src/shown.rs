@@ -10,7 +10,7 @@ use crate::picture;
 
 /// Columns of a histogram in one line.
 pub const WIDTH: usize = 32;
-/// What it spans, in nanoseconds.
+/// The span, in nanoseconds.
 const SPAN: (f64, f64) = (1e3, 1e7);
 
 /// A name in at most so many columns: of one that is longer, the beginning, and its last part (a repetition, which tells
@@ -35,7 +35,7 @@ pub fn cut(name: &str, width: usize) -> String {
     }
 }
 
-/// How a run ended, in one line.
+/// The end of a run, in one line.
 pub fn result(record: &RunRecord, samples: &[f64]) -> String {
     if let Some(short) = without_samples(record) {
         return short;
@@ -46,7 +46,7 @@ pub fn result(record: &RunRecord, samples: &[f64]) -> String {
     }
 }
 
-/// How a run ended that is not shown by its samples: it failed, or has a run time.
+/// The end of a run that is not shown by its samples: it failed, or has a run time.
 pub fn without_samples(record: &RunRecord) -> Option<String> {
     match (
         record.outcome,
@@ -74,7 +74,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Of samples in nanoseconds, in any order; of none there is nothing to show.
+    /// The figures of samples in nanoseconds, in any order; none if there is no sample.
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Lines on stderr for people who wait, the last of which is written over as long as it changes.
+//! Lines on stderr for people who wait. The last line is written over as long as it changes.
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -15,16 +15,16 @@ use ratatui::crossterm::terminal;
 use crate::cpus::beside;
 use crate::shown::{self, cut};
 
-/// What is written on stderr. A reader that has gone away, or a terminal, stops nothing.
+/// The status lines on stderr. A reader that has gone away, or a terminal, stops nothing.
 #[derive(Clone)]
 pub struct Status {
-    /// Whether the last line can be written over.
+    /// True if the last line can be written over.
     is_terminal: bool,
     last: Arc<Mutex<String>>,
 }
 
 impl Status {
-    /// On stderr as it is: nothing is written over where it is no terminal, or `NO_COLOR` is set.
+    /// A status on stderr as it is: nothing is written over if it is no terminal, or `NO_COLOR` is set.
     pub fn new() -> Self {
         Status {
             is_terminal: std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
@@ -32,7 +32,7 @@ impl Status {
         }
     }
 
-    /// Whether the last line can be written over.
+    /// True if the last line can be written over.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -96,8 +96,8 @@ fn fitted(parts: &[String], columns: usize) -> String {
     line.chars().take(columns).collect()
 }
 
-/// What was published so far, in parts of a line: samples, and of the part that is measured, median, 99 % and the highest; of
-/// what takes no samples, iterations or messages.
+/// The samples published so far, in parts of a line: their number, and of the part that is measured, median, 99 % and the
+/// highest. If there are no samples, iterations or messages.
 pub fn samples(total: &Total) -> Vec<String> {
     if total.samples() == 0
         && let Some((done, planned)) = total.iterations()
@@ -129,25 +129,25 @@ pub fn samples(total: &Total) -> Vec<String> {
     parts
 }
 
-/// How much is going to be measured.
+/// The amount that is going to be measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Planned {
-    /// So many parts, at least and at most, which take so long each.
+    /// So many parts, at least and at most. Each takes this long.
     Parts {
-        /// How many.
+        /// The number of parts.
         counts: [u32; 2],
-        /// How long each.
+        /// The length of each part.
         each: Duration,
     },
     /// So many samples.
     Samples(u64),
-    /// So many parts, at least and at most; how long one takes is seen.
+    /// So many parts, at least and at most. The length of one is yet to be seen.
     Counted([u32; 2]),
     /// Whatever comes until it is stopped.
     Endless,
 }
 
-/// How long it still takes.
+/// The time that it still takes.
 struct Left {
     planned: Planned,
     /// When the first samples, or parts, were seen, and how many they were.
@@ -162,8 +162,8 @@ impl Left {
         }
     }
 
-    /// For people, when so many samples are there, the part of this number is measured, and so much time has gone by; nothing where
-    /// nobody knows.
+    /// The time left in words, when so many samples are there, the part of this number is measured, and so much time has gone by;
+    /// none where nobody knows.
     fn after(&mut self, samples: u64, part: u64, elapsed: Duration) -> Option<String> {
         match self.planned {
             Planned::Parts { counts, each } => {
@@ -186,7 +186,7 @@ impl Left {
         }
     }
 
-    /// How many seconds are left until so many are there, by how fast they have come.
+    /// The seconds that are left until so many are there, by how fast they have come.
     fn by_pace(&mut self, now: u64, all: u64, elapsed: Duration) -> Option<f64> {
         if now == 0 {
             return None;
@@ -231,7 +231,7 @@ impl Shown {
             shows.show(&[]);
             drop(followed);
         };
-        // What measures waits for its end, also where another one polls at real-time priority on the CPUs that are left.
+        // The process that measures waits for its end, also where another one polls at real-time priority on the CPUs that are left.
         let thread = beside(|| std::thread::spawn(look));
         Shown {
             status,
@@ -286,13 +286,13 @@ mod tests {
         });
         let told = after(&mut bounded, 7, 5_000);
         assert_eq!(told.as_deref(), Some("at most 10 s left"));
-        // Of samples it is known from the second look on, by how fast they come.
+        // The time that samples take is known from the second look on, by how fast they come.
         let mut counted = Left::new(Planned::Samples(100_000));
         assert_eq!(after(&mut counted, 0, 250), None);
         assert_eq!(after(&mut counted, 1_000, 500), None);
         let told = after(&mut counted, 11_000, 1_500);
         assert_eq!(told.as_deref(), Some("9 s left"));
-        // Of parts likewise, once one is over.
+        // The time that parts take is known likewise, once one is over.
         let mut parts = Left::new(Planned::Counted([4, 4]));
         let mut at = |part, ms| parts.after(7, part, Duration::from_millis(ms));
         assert_eq!((at(0, 250), at(1, 1_000), at(1, 1_500)), (None, None, None));
@@ -358,7 +358,7 @@ mod tests {
         };
         let loaded = counted(&[(Count::Messages, 3_000), (Count::Bytes, 196_608_000)]);
         assert_eq!(samples(&loaded), "3,000 messages, 187.5 MiB");
-        // Of four ranks with 60 each.
+        // There are four ranks with 60 each.
         let iterated = counted(&[(Count::Iterations, 60), (Count::Planned, 240)]);
         assert_eq!(samples(&iterated), "25 % of the iterations");
     }

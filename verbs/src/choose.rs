@@ -1,4 +1,4 @@
-//! Which port of which device an end takes, and which of its GIDs.
+//! Chooses the port of a device for an end, and one of its GIDs.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Where a queue pair of this port is, for the other end; `first_packet` is the number of its first packet, of 24 bits.
+    /// The end point of a queue pair of this port, for the other end; `first_packet` is the number of its first packet, of 24 bits.
     pub fn end(&self, number: u32, first_packet: u32) -> EndPoint {
         EndPoint {
             number,
@@ -181,7 +181,7 @@ mod tests {
             ("10.0.0.2", "rxe1", 1),
             ("fd00::1", "rxe0", 3),
             ("fe80::2", "rxe1", 0),
-            // Of nobody, or of a port that is down: the first that is active, in the family.
+            // The address is nobody's, or its port is down: the first active port is taken, with a GID of the family.
             ("127.0.0.1", "rxe0", 2),
             ("10.0.0.9", "rxe0", 2),
             ("::1", "rxe0", 3),

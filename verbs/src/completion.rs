@@ -76,7 +76,7 @@ impl CompletionQueue {
     /// The work request was not completed, but ended by an error; or the queue is broken.
     #[inline]
     pub fn poll(&self) -> Result<Option<Completion>, Error> {
-        // SAFETY: it holds numbers only, for which zeros are values.
+        // SAFETY: it holds numbers only, and zeros are values of these.
         let mut done: ibv_wc = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is there, and there is room for one completion.
         let count = unsafe { ibv_poll_cq(self.queue.as_ptr(), 1, &mut done) };

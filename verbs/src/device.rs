@@ -199,7 +199,7 @@ impl List {
                 length: usize::try_from(length).unwrap_or(0),
             }),
             None => Err(match Errno::last() {
-                // What the bindings say of a function that no library has given.
+                // The bindings give this error for a function that no library has given.
                 Errno::EOPNOTSUPP => Error::NoLibrary,
                 // The kernel has no RDMA.
                 Errno::ENOSYS => Error::NoDevice,

@@ -42,7 +42,7 @@ pub enum Error {
         device: String,
         /// Its port.
         port: u8,
-        /// What is missing.
+        /// The missing thing.
         wanted: String,
     },
     /// The port carries no packets of this length.
@@ -52,7 +52,7 @@ pub enum Error {
         device: String,
         /// Its port.
         port: u8,
-        /// What was asked for, in bytes.
+        /// The bytes that were asked for.
         wanted: u16,
         /// Its active MTU, in bytes.
         most: u16,
@@ -60,17 +60,17 @@ pub enum Error {
     /// There is not as much memory.
     #[error("cannot allocate {length} bytes")]
     Memory {
-        /// How much.
+        /// The length, in bytes.
         length: usize,
     },
     /// A call failed.
     #[error("{call} failed on {device}{hint}")]
     Call {
-        /// Which.
+        /// The call.
         call: &'static str,
-        /// On which device.
+        /// The device.
         device: String,
-        /// What to do, if that is known.
+        /// The advice, if there is one.
         hint: &'static str,
         /// The system's error.
         source: io::Error,
@@ -78,33 +78,33 @@ pub enum Error {
     /// A work request did not complete.
     #[error("{meaning} (status {status}, vendor error {vendor:#x})")]
     Completion {
-        /// What libibverbs says of the status.
+        /// The words of libibverbs about the status.
         meaning: String,
         /// The status.
         status: u32,
-        /// What the device says.
+        /// The device's own code.
         vendor: u32,
     },
 }
 
 impl Error {
-    /// Whether it is that of a call.
+    /// True if it is that of a call.
     pub fn is_of(&self, name: &str) -> bool {
         matches!(self, Error::Call { call, .. } if *call == name)
     }
 
-    /// Of a call that has left its error in errno.
+    /// The error of a call that has left it in errno.
     pub(crate) fn of_errno(call: &'static str, device: &str) -> Self {
         Error::of_call(call, device, io::Error::last_os_error())
     }
 
-    /// Of a call that has given its error back.
+    /// The error of a call that has given it back.
     pub(crate) fn of_code(call: &'static str, device: &str, code: i32) -> Self {
         // Providers disagree about the sign.
         Error::of_call(call, device, io::Error::from_raw_os_error(code.abs()))
     }
 
-    /// Of a call that failed in this way.
+    /// The error of a call that failed in this way.
     pub(crate) fn of_call(call: &'static str, device: &str, source: io::Error) -> Self {
         Error::Call {
             call,
@@ -165,7 +165,7 @@ mod tests {
                 "ibv_create_qp failed on rxe0",
             ),
         ] {
-            // Of either sign.
+            // The code has either sign.
             for code in [errno as i32, -(errno as i32)] {
                 let error = Error::of_code(call, "rxe0", code);
                 assert!(error.to_string().contains(part), "{error}");

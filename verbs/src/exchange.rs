@@ -1,4 +1,4 @@
-//! What two ends tell each other over TCP before they send: what a client wants and where it is, then where the
+//! The words that two ends exchange over TCP before they send: what a client wants and where it is; then where the
 //! server is, or why it does not do it; at last that the client is ready, too. From then on nobody says anything,
 //! unless the server cannot go on: then it says why, as if it refused. An end that goes takes the connection along,
 //! and the other one sees that.
@@ -34,37 +34,37 @@ pub fn prepare(line: &TcpStream) -> io::Result<()> {
 /// The longest reason, in bytes.
 pub const LONGEST: usize = 1000;
 
-/// What a client says.
+/// The question of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask<const N: usize> {
-    /// What it wants, in the words of those who meet.
+    /// The wish, in the words of those who meet.
     pub wish: [u8; N],
     /// The longest packet on its side.
     pub mtu: Mtu,
-    /// Where it is.
+    /// The place of its end.
     pub place: Place,
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It is ready.
     Ready {
         /// The longest packet that both ends carry.
         mtu: Mtu,
-        /// Where it is.
+        /// The place of its end.
         place: Place,
     },
     /// It does not do it, or not any longer.
     Refused(String),
 }
 
-/// Where an end is.
+/// The place of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Its queue pair.
     pub end: EndPoint,
-    /// Where messages are written to.
+    /// The memory that messages are written to.
     pub memory: Remote,
 }
 
@@ -158,7 +158,7 @@ impl Answer {
                 let mut reason = vec![0; length.min(LONGEST)];
                 from.read_exact(&mut reason)?;
                 let reason = String::from_utf8_lossy(&reason);
-                // For a terminal: nothing that moves its cursor.
+                // It goes to a terminal: nothing in it moves the cursor.
                 let shown = |c: char| if c.is_control() { ' ' } else { c };
                 Ok(Answer::Refused(reason.chars().map(shown).collect()))
             }
@@ -167,7 +167,7 @@ impl Answer {
     }
 }
 
-/// What a client says when messages can reach it.
+/// The byte of a client that messages can reach.
 const READY_TOO: u8 = 1;
 
 /// Says that this end, the client, can be reached.
@@ -298,7 +298,7 @@ mod tests {
         fn strangers_are_survived(words: Vec<u8>, tail: Vec<u8>) {
             prop_assert!(Ask::<11>::read(words.as_slice()).is_err());
             prop_assert!(Answer::read(words.as_slice()).is_err());
-            // As if it were ours, with anything after it: read or refused, without a panic.
+            // The line begins as if it were ours, with anything after it: it is read or refused, without a panic.
             let line = [HELLO.as_slice(), &tail].concat();
             let _ = Ask::<11>::read(line.as_slice());
             let _ = Answer::read(line.as_slice());

@@ -1,8 +1,8 @@
 //! The verbs, safely: the one wrapper over libibverbs, and what two ends need before they can send.
 //!
 //! An end chooses its port among [`ports`] with [`choose()`], makes a [`Prepared`] queue pair on it, and tells the other
-//! end where that is ([`exchange`]). Connected, it is a [`QueuePair`], which posts sends and receives and polls what
-//! became of them.
+//! end where that is ([`exchange`]). A connected one is a [`QueuePair`], which posts sends and receives and polls their
+//! completions.
 //!
 //! A value keeps alive what it stands on: a [`QueuePair`] its completion queues and its memory, a
 //! [`MemoryRegion`] its [`ProtectionDomain`], that one its [`Device`]. Work requests name places in the

@@ -48,7 +48,7 @@ impl Draft {
             };
             Prepared::new(Service::Rc, memory, &limits, chosen.port.number)
         };
-        // What a device does not take inline it says by an error, or by giving less.
+        // The device says what it does not take inline: by an error, or by giving less.
         let prepared = match prepare(INLINE) {
             Err(error) if error.is_of("ibv_create_qp") => prepare(0)?,
             prepared => prepared?,
@@ -70,7 +70,7 @@ impl Draft {
         self.chosen.mtu
     }
 
-    /// Where it is, for the other end. No memory of it may be written to.
+    /// The place of it, for the other end. No memory of it may be written to.
     pub fn place(&self) -> Place {
         Place {
             end: self.chosen.end(self.prepared.number(), self.first_packet),
@@ -108,7 +108,7 @@ pub struct Mailbox {
     completed: u64,
 }
 
-/// What a mailbox and the messages that were received share.
+/// The part that a mailbox and the messages that were received share.
 #[derive(Debug)]
 struct Shared {
     pair: QueuePair,

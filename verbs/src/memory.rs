@@ -67,7 +67,7 @@ pub struct MemoryRegion {
     start: NonNull<u8>,
     layout: Layout,
     region: NonNull<ibv_mr>,
-    /// Whether a device may go on using it, so that it can never be given back.
+    /// True if a device may go on using it, so that it can never be given back.
     is_abandoned: bool,
     domain: Arc<ProtectionDomain>,
 }
@@ -86,7 +86,7 @@ impl MemoryRegion {
         MemoryRegion::register(domain, length, access)
     }
 
-    /// The same for this end's own sends and receives: the other end may not write to it.
+    /// Registers memory for this end's own sends and receives: the other end may not write to it.
     ///
     /// # Errors
     /// As those of [`MemoryRegion::new`].
@@ -143,7 +143,7 @@ impl MemoryRegion {
         self.layout.size()
     }
 
-    /// Where it begins, as the device knows it.
+    /// The address at which it begins, as the device knows it.
     #[inline]
     pub fn address(&self) -> u64 {
         self.start.as_ptr() as u64
@@ -154,14 +154,14 @@ impl MemoryRegion {
         &self.domain
     }
 
-    /// The key by which work requests of this end name it.
+    /// The key that work requests of this end name it by.
     #[inline]
     pub fn local_key(&self) -> u32 {
         // SAFETY: the region is registered as long as `self` is there; the key does not change.
         unsafe { self.region.as_ref().lkey }
     }
 
-    /// The key by which the other end names it.
+    /// The key that the other end names it by.
     pub fn remote_key(&self) -> u32 {
         // SAFETY: as for the local one.
         unsafe { self.region.as_ref().rkey }
@@ -233,7 +233,7 @@ impl MemoryRegion {
         assert!(inside, "{length} bytes at {at} of {}", self.len());
     }
 
-    /// Never gives the memory back, nor the domain and the device: a queue pair that works on it could not be ended.
+    /// Keeps the memory, the domain and the device for good: a queue pair that works on it could not be ended.
     pub(crate) fn abandon(&mut self) {
         self.is_abandoned = true;
         std::mem::forget(Arc::clone(&self.domain));

@@ -12,10 +12,10 @@ pub struct Port {
     /// Its number, from 1.
     #[serde(rename = "port")]
     pub number: u8,
-    /// Whether it can carry data.
+    /// True if it can carry data.
     #[serde(rename = "active")]
     pub is_active: bool,
-    /// Whether its network is Ethernet, that is RoCE: GIDs address there, not LIDs.
+    /// True if its network is Ethernet, that is RoCE: GIDs address there, not LIDs.
     #[serde(rename = "ethernet")]
     pub is_ethernet: bool,
     /// Its LID.
@@ -38,7 +38,7 @@ pub struct Gid {
     /// The GID; serialized as an address.
     #[serde(rename = "gid", serialize_with = "as_address")]
     pub bytes: [u8; 16],
-    /// Whether it is one of RoCE version 2, the address of an IP packet; the others are of InfiniBand or of
+    /// True if it is one of RoCE version 2, the address of an IP packet; the others are of InfiniBand or of
     /// RoCE version 1.
     #[serde(rename = "roce_v2")]
     pub is_roce_v2: bool,
@@ -59,7 +59,7 @@ impl Mtu {
     /// The greatest that there is.
     pub const MOST: Mtu = Mtu(5);
 
-    /// By its number in the verbs, 1 to 5.
+    /// The MTU by its number in the verbs, 1 to 5.
     pub fn of_code(code: u8) -> Option<Self> {
         (1..=5).contains(&code).then_some(Mtu(code))
     }
@@ -69,7 +69,7 @@ impl Mtu {
         self.0
     }
 
-    /// In bytes.
+    /// The MTU in bytes.
     pub fn bytes(self) -> u16 {
         128 << self.0
     }
@@ -89,7 +89,7 @@ impl FromStr for Mtu {
 }
 
 impl Serialize for Mtu {
-    /// In bytes.
+    /// It is written in bytes.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u16(self.bytes())
     }

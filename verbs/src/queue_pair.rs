@@ -13,10 +13,10 @@ use crate::{CompletionQueue, Error, MemoryRegion, Mtu};
 
 /// The key that both ends of datagrams use.
 const DATAGRAM_KEY: u32 = 0x1111_1111;
-/// How long an acknowledgement is waited for: 4.096 us times 2 to this power, 67 ms.
+/// The time that an acknowledgement is waited for: 4.096 us times 2 to this power, 67 ms.
 const TIMEOUT: u8 = 14;
-/// How often a packet is sent again before the link counts as broken: one less than the most, which Soft-RoCE
-/// takes for ever.
+/// The number of times that a packet is sent again before the link counts as broken: one less than the most,
+/// which Soft-RoCE takes for ever.
 const RETRIES: u8 = 6;
 /// A peer that has posted no receive yet is asked again and again,
 const FOR_EVER: u8 = 7;
@@ -37,7 +37,7 @@ pub enum Service {
 
 jitterlab_base::named!(Service, serde, "a service", Rc => "rc", Ud => "ud");
 
-/// How much a queue pair takes.
+/// The limits of a queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Sends that are not completed.
@@ -46,11 +46,11 @@ pub struct Limits {
     pub receives: u32,
     /// Bytes of a message in the work request itself.
     pub inline: u32,
-    /// Whether receives wake who sleeps.
+    /// True if receives wake who sleeps.
     pub has_events: bool,
 }
 
-/// Where a queue pair is, for the other end.
+/// The end point of a queue pair, for the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndPoint {
     /// Its number.
@@ -87,7 +87,7 @@ pub struct Remote {
     pub key: u32,
 }
 
-/// What a work request does with a message.
+/// The kind of send that a work request makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendKind {
     /// Sends it to the other end's next receive.
@@ -101,15 +101,15 @@ pub enum SendKind {
 /// The message of a work request, and how it is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
-    /// The number by which its completion is known.
+    /// The number of its completion.
     pub id: u64,
-    /// Where it begins in the memory of the queue pair.
+    /// The place where it begins in the memory of the queue pair.
     pub at: usize,
     /// Its length in bytes.
     pub length: usize,
-    /// Whether it is copied into the work request.
+    /// True if it is copied into the work request.
     pub is_inline: bool,
-    /// Whether its completion is told. That of an error always is.
+    /// True if its completion is told. That of an error always is.
     pub is_signalled: bool,
 }
 
@@ -136,7 +136,7 @@ struct Raw {
     memory: MemoryRegion,
 }
 
-/// Where datagrams go.
+/// The address that datagrams go to.
 #[derive(Debug)]
 struct AddressHandle(NonNull<ibv_ah>);
 
@@ -219,7 +219,7 @@ impl Prepared {
         &self.0.memory
     }
 
-    /// As [`QueuePair::post_receive`].
+    /// Does as [`QueuePair::post_receive`].
     ///
     /// # Errors
     /// As of that one.
@@ -281,13 +281,13 @@ impl QueuePair {
         &self.raw.memory
     }
 
-    /// What became of its sends.
+    /// The completions of its sends.
     #[inline]
     pub fn sends(&self) -> &CompletionQueue {
         &self.raw.sends
     }
 
-    /// What became of its receives.
+    /// The completions of its receives.
     #[inline]
     pub fn receives(&self) -> &CompletionQueue {
         &self.raw.receives
@@ -371,7 +371,7 @@ impl QueuePair {
 }
 
 impl Raw {
-    /// What a change to a state begins with.
+    /// The attributes that a change to a state begins with.
     fn attributes(&self, state: state::Type) -> (ibv_qp_attr, mask) {
         // SAFETY: it holds numbers only, for which zeros are values.
         let mut attributes: ibv_qp_attr = unsafe { std::mem::zeroed() };

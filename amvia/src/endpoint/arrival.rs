@@ -57,7 +57,7 @@ impl Driver {
         }
     }
 
-    /// What came is no frame, or one of somebody else.
+    /// The arrival is no frame, or somebody else's.
     #[cold]
     fn refuse(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
         self.undecodable += 1;

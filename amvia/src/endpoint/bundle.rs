@@ -17,8 +17,8 @@ use super::handlers::{Answer, Call};
 use super::running::Running;
 use crate::protocol::Nanos;
 
-/// How often the service thread looks whether a handler takes its time. An initiator waits a millisecond at least, so two
-/// looks and an acknowledgement come before it sends again.
+/// The time between two looks of the service thread whether a handler takes its time. An initiator waits a millisecond at
+/// least, so two looks and an acknowledgement come before it sends again.
 const STEP: Duration = Duration::from_micros(250);
 /// Frames that the service thread takes at once.
 const BACKLOG: usize = 64;
@@ -47,7 +47,7 @@ pub(super) struct Shared {
     service: Mutex<Option<Thread>>,
 }
 
-/// What threads take turns at.
+/// The state that threads take turns at.
 pub(super) struct State {
     drivers: Vec<Option<Driver>>,
     /// Endpoints that were made.
@@ -95,7 +95,7 @@ impl Bundle {
         Ok(Bundle(shared))
     }
 
-    /// What its endpoints share.
+    /// The state that its endpoints share.
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.0
     }
@@ -255,7 +255,7 @@ impl Shared {
         let at_most = at_most.min(TURN).min(Duration::from_nanos(idle));
         match state.sole() {
             Some(driver) => driver.transport.wait(at_most)?,
-            // Of several transports none can be waited for alone.
+            // None of several transports can be waited for alone.
             None => {
                 drop(state);
                 thread::sleep(at_most.min(NAP));
@@ -289,7 +289,7 @@ impl Drop for Shared {
     }
 }
 
-/// Where an endpoint is in its bundle, and which it is: another may take its place.
+/// The place of an endpoint in its bundle, and its identity: another may take its place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     index: usize,
@@ -327,7 +327,7 @@ impl State {
     fn progress(&mut self, most: usize, clock: impl Fn() -> Nanos) -> Result<bool, EndpointError> {
         let (mut was_there, mut met) = (false, Ok(()));
         for driver in self.drivers.iter_mut().flatten() {
-            // What one endpoint meets with takes nothing from the others.
+            // An error of one endpoint takes nothing from the others.
             match driver.progress(most, &clock) {
                 Ok(is_there) => was_there |= is_there,
                 Err(error) => met = met.and(Err(error)),
@@ -360,9 +360,9 @@ fn count(counter: &AtomicU64) {
     counter.store(counted, Ordering::Relaxed);
 }
 
-/// How long a wait for several transports sleeps between two polls.
+/// The time that a wait for several transports sleeps between two polls.
 const NAP: Duration = Duration::from_micros(50);
-/// How long a wait holds the state: other threads want it now and then.
+/// The time that a wait holds the state: other threads want it now and then.
 const TURN: Duration = Duration::from_millis(1);
 
 /// The service thread: takes the bundle's work while a handler takes its time.

@@ -1,4 +1,4 @@
-//! What drives the connections of one endpoint: it hands frames and time to them, and carries out their actions in order.
+//! The driver of the connections of one endpoint: it hands frames and time to them, and carries out their actions in order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -32,10 +32,10 @@ pub(super) struct Driver {
     pub(super) takes_bare: bool,
     pub(super) log: Log,
     pub(super) handlers: Handlers,
-    /// By their numbers in the log.
+    /// The peers, at their numbers in the log.
     pub(super) peers: Vec<Option<Peer>>,
     pub(super) numbers: HashMap<EndpointId, usize>,
-    /// The same by the tags that they have been given.
+    /// The peers by the tags that they have been given.
     pub(super) tags: HashMap<Tag, usize>,
     /// The peer of the last frame.
     pub(super) latest: usize,
@@ -53,7 +53,7 @@ pub(super) struct Driver {
     deadline: Nanos,
     /// Frames that were none.
     pub(super) undecodable: u64,
-    /// Where others look on, if there is a page.
+    /// The page where others look on, if there is one.
     publishing: Option<Publishing>,
 }
 
@@ -181,7 +181,7 @@ impl Driver {
         self.log.durability() != Durability::None
     }
 
-    /// What this end says of itself to a peer that it remembers since then.
+    /// This end, as it introduces itself to a peer that it has remembered since then.
     pub(super) fn local(&self, peer: EndpointId, since: Incarnation) -> Local {
         Local {
             endpoint: self.id,
@@ -262,7 +262,7 @@ impl Driver {
 
     fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
         self.deadline = self.publish(now);
-        // What one peer meets with takes nothing from the others.
+        // An error of one peer takes nothing from the others.
         let mut carried = Ok(());
         for number in 0..self.peers.len() {
             let Some(peer) = &mut self.peers[number] else {
@@ -296,7 +296,7 @@ impl Driver {
         }
     }
 
-    /// How long nothing is due, if nothing arrives.
+    /// The time until something is due, if nothing arrives.
     pub(super) fn idle(&self, now: Nanos) -> Nanos {
         self.deadline.saturating_sub(now)
     }
@@ -387,7 +387,7 @@ impl Driver {
                         Entry::Received(record) => log_received(peer, number, slot, record, log),
                     };
                     if logged.is_err() {
-                        // Nothing behind it is done before it holds.
+                        // The record has to hold before anything behind it is done.
                         peer.connection.log_again(slot, entry);
                         return logged;
                     }

@@ -63,7 +63,7 @@ pub enum EndpointError {
     Refused {
         /// Its address.
         address: Address,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
     /// The request is not made.
@@ -89,9 +89,9 @@ pub enum EndpointError {
     /// The system.
     #[error("cannot {action}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -84,9 +84,9 @@ pub struct Call<'a> {
     pub(super) answer: Answer<'a>,
 }
 
-/// What a handler can say to the message that it runs for.
+/// The answers that a handler can give to the message that it runs for.
 pub(super) enum Answer<'a> {
-    /// It is a request, to which a reply of so many bytes can go at most.
+    /// It is a request. Its reply has so many bytes at most.
     Reply(&'a mut Reply, usize),
     /// It is a reply, whose transaction can be released.
     Release(&'a mut bool),

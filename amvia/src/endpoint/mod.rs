@@ -260,7 +260,7 @@ impl Endpoint {
         })
     }
 
-    /// How far the connection to a peer is.
+    /// The standing of the connection to a peer.
     ///
     /// # Errors
     /// There is no such peer.
@@ -440,8 +440,8 @@ impl Endpoint {
         self.with(|driver| Ok(found(driver, peer)?.connection.credits()))
     }
 
-    /// How long a request stays under way that no word of its target answers: the sum of its timeouts, each twice the one
-    /// before (RFC 6298, 5.5), as they would be now. After that its state is unknown.
+    /// The time that a request stays under way if its target does not answer at all: the sum of its timeouts, each twice
+    /// the one before (RFC 6298, 5.5), as they would be now. After that its state is unknown.
     ///
     /// # Errors
     /// There is no such peer.
@@ -468,7 +468,7 @@ impl Endpoint {
         self.with(|driver| Ok(driver.log.shape().bytes()))
     }
 
-    /// What has happened on the connection to a peer.
+    /// Counts of what has happened on the connection to a peer.
     ///
     /// # Errors
     /// There is no such peer.

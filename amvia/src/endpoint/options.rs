@@ -1,4 +1,4 @@
-//! What can be chosen of an endpoint.
+//! The options of an endpoint.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::log::Durability;
 use crate::protocol::Config;
 
-/// What can be chosen of an endpoint.
+/// The options of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Protocol, window, sizes and times of its connections. The MTU is that of the transport where it is larger.
+    /// Protocol, window, sizes and times of its connections. The transport's MTU is taken where it is larger.
     pub config: Config,
     /// Peers at most, each with a window of slots in either pool: their memory is taken when the endpoint is made.
     pub peers: u32,
-    /// What its log survives.
+    /// The durability of its log.
     pub durability: Durability,
     /// The file of its log; none with [`Durability::None`].
     pub log: Option<PathBuf>,

@@ -14,19 +14,19 @@ pub(super) struct Peer {
     /// The name and the address that the application gave; empty for a peer that connected by itself.
     pub(super) name: Text,
     pub(super) address: Text,
-    /// Where frames to it go; none while that is not known.
+    /// The address that frames to it go to; none while that is not known.
     pub(super) to: Option<transport::Peer>,
     /// The tag that it has been given.
     pub(super) tag: Tag,
     pub(super) connection: Connection,
     pub(super) standing: Standing,
-    /// By slot of the send pool.
+    /// Messages to it, by slot of the send pool.
     pub(super) sent: Vec<Sent>,
-    /// By slot of the receive pool; none where all peers share one.
+    /// Messages from it, by slot of the receive pool; none where all peers share one.
     pub(super) received: Vec<Received>,
 }
 
-/// How far a connection is.
+/// The standing of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The peer has not answered yet.
@@ -40,11 +40,11 @@ pub enum Standing {
 /// A request that this endpoint has made.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    /// Where the log has it; none while the slot is free.
+    /// Its place in the log; none while the slot is free.
     pub(super) place: Option<log::Place>,
     /// Bytes of the request that wait for their first commit.
     pub(super) unlogged: Option<usize>,
-    /// What has come of the reply.
+    /// The part of the reply that has come.
     pub(super) reply: Received,
 }
 

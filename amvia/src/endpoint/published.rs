@@ -1,4 +1,4 @@
-//! What endpoints publish of themselves, on a shared page each, and how others read it.
+//! The pages on which endpoints publish their state, one each, and how others read them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::text::{Text, WORDS};
 use crate::protocol::{Counters, Nanos, ReplyPool, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState};
 
-/// Between two times that it is published.
+/// The time between two publications.
 pub(super) const PERIOD: Nanos = 100_000_000;
 /// Peers that a page has room for; of more, the first ones are published.
 const PEERS: usize = 32;
@@ -206,7 +206,7 @@ pub struct PublishedPeer {
     pub endpoint: EndpointId,
     /// Its name; empty for one that has connected by itself.
     pub name: String,
-    /// Where it was said to be, the first 64 bytes; empty for one that has connected by itself.
+    /// The address that was given for it, the first 64 bytes; empty for one that has connected by itself.
     pub address: String,
     /// The peer has answered; none if it cannot be reached.
     pub connected: Option<bool>,
@@ -235,7 +235,7 @@ pub struct PublishedPeer {
     pub no_room: u64,
 }
 
-/// What the endpoints of this user's processes have published.
+/// The state that the endpoints of this user's processes have published.
 ///
 /// # Errors
 /// The directory of pages cannot be read.

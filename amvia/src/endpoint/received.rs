@@ -2,7 +2,7 @@
 
 use crate::transport::{Landed, Transport};
 
-/// What a slot holds of a message.
+/// The part of a message in a slot.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     /// A message that came in one frame, and where in the frame it begins.

@@ -29,7 +29,7 @@ pub(super) fn open_log(
     }
 }
 
-/// Where the log has a slot of the send pool.
+/// The place of a slot of the send pool in the log.
 pub(super) fn send_place(number: usize, slot: Slot) -> log::Place {
     log::Place {
         pool: Pool::Send,
@@ -38,7 +38,7 @@ pub(super) fn send_place(number: usize, slot: Slot) -> log::Place {
     }
 }
 
-/// Where the log has a slot of the receive pool.
+/// The place of a slot of the receive pool in the log.
 pub(super) fn receive_place(number: usize, slot: Slot) -> log::Place {
     log::Place {
         pool: Pool::Receive,

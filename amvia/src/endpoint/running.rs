@@ -111,7 +111,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// A handler has panicked. Nothing is said of how it ended: to the initiator it takes its time.
+    /// A handler has panicked. The initiator is not told, so that the handler seems to take its time.
     pub(super) fn abandon(&mut self, running: &mut Running) {
         if let Some(handler) = running.handler.take() {
             self.handlers.put_back(running.due.handler, handler);

@@ -73,9 +73,9 @@ pub enum LogError {
     OtherEndpoint {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The endpoint that it belongs to.
         is: u64,
-        /// Whose it should be.
+        /// The endpoint that it should belong to.
         asked: u64,
     },
     /// The file was made with other sizes.
@@ -90,7 +90,7 @@ pub enum LogError {
         path: PathBuf,
         /// Its sizes.
         is: Shape,
-        /// What was asked for.
+        /// The sizes that were asked for.
         asked: Shape,
     },
     /// Others than the user can read or write the file, or it is not the user's own.
@@ -113,7 +113,7 @@ pub enum LogError {
         peers = shape.peers, window = shape.window, payload = shape.payload
     )]
     Shape {
-        /// What was asked for.
+        /// The sizes that were asked for.
         shape: Shape,
     },
     /// The disk has no room for it.
@@ -121,17 +121,17 @@ pub enum LogError {
     NoRoom {
         /// The file.
         path: PathBuf,
-        /// What it takes.
+        /// The room that it takes.
         bytes: u64,
     },
     /// The system refused.
     #[error("cannot {action} log {path}", path = path.display())]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file; empty for memory.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// A payload that is longer than the log's slots.

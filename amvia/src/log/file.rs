@@ -20,9 +20,9 @@ use super::shape::HEAD;
 use super::{Durability, LogError, Place, Record, Shape, incarnation_by_clock};
 use crate::transaction::EndpointId;
 
-/// What the names of files begin with that have not become logs yet.
+/// The beginning of the names of files that have not become logs yet.
 const UNFINISHED: &str = ".jitterlab-log-";
-/// How long a maker may take until it has locked its file.
+/// The time that a maker may take until it has locked its file.
 const BEGINNING: Duration = Duration::from_secs(60);
 
 /// Opens the log at `path`, or makes it. The file is locked for as long as it is open.
@@ -165,7 +165,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
         if !name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
             continue;
         }
-        // What has gone meanwhile, or is another user's, is none of ours.
+        // A file that has gone meanwhile, or is another user's, is none of ours.
         let Ok(file) = File::open(entry.path()) else {
             continue;
         };
@@ -242,10 +242,10 @@ fn check(file: &File, path: &Path, endpoint: u64, shape: Shape) -> Result<Head, 
     Ok(head)
 }
 
-/// What a log holds, as a look at its file finds it.
+/// The content of a log, as a look at its file finds it.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Whose log it is.
+    /// The endpoint that the log belongs to.
     pub endpoint: EndpointId,
     /// The endpoint's last life.
     pub incarnation: u32,

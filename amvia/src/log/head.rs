@@ -8,9 +8,9 @@ use super::shape::{HEAD, Shape};
 
 /// Counts the formats of the file.
 pub(super) const VERSION: u32 = 2;
-/// Where the incarnation is.
+/// The place of the incarnation.
 pub(super) const INCARNATION: usize = 64;
-/// Where the incarnation is since which the log has no gap.
+/// The place of the incarnation since which the log has no gap.
 pub(super) const SINCE: usize = 72;
 
 /// Read as a number, so that a file of a machine of the other byte order is a foreign one.

@@ -2,9 +2,8 @@
 //!
 //! A log has a send pool and a receive pool (Kaur, section 3.2.3) of slots of fixed size. A slot holds one record: the
 //! transaction, its state, and a payload. The payload is written where it stays ([`Log::payload_mut`]), so there is one copy
-//! of it, and [`Log::commit`] makes it hold together with the record. Whoever opens the log later finds of each slot the last
-//! record that was committed ([`Log::records`]), wherever the process was killed.
-//!
+//! of it, and [`Log::commit`] makes it hold together with the record. Whoever opens the log later finds the last record that
+//! was committed to each slot ([`Log::records`]), wherever the process was killed.
 //! A commit allocates nothing. It makes a system call with [`Durability::Power`] alone.
 //!
 //! A log belongs to one process at a time. A child of that process must not use it.
@@ -33,7 +32,7 @@ use crate::transaction::{EndpointId, Incarnation};
 use map::Map;
 use record::{Committed, HALF, Slot};
 
-/// What a log survives.
+/// The failures that a log survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// Nothing: the log is memory of the process.
@@ -46,7 +45,7 @@ pub enum Durability {
 
 jitterlab_base::named!(Durability, "a durability", None => "none", Process => "process", Power => "power");
 
-/// What is at a place.
+/// The content of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
     /// Nothing, or what was there is freed.
@@ -57,10 +56,10 @@ pub enum Found<'a> {
     Torn,
 }
 
-/// What a commit does with the payload.
+/// The fate of the payload in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
-    /// The payload stays that of the record before.
+    /// The payload of the record before stays.
     Kept,
     /// The payload is the first bytes, so many, of what [`Log::payload_mut`] was filled with.
     Written(usize),
@@ -78,12 +77,12 @@ pub struct Log {
     /// Bytes of an area for a payload.
     area_bytes: usize,
     durability: Durability,
-    /// What holds in each slot; none where it is torn.
+    /// The record that holds in each slot; none where it is torn.
     slots: Vec<Option<Held>>,
     watch: Option<Box<dyn FnMut() + Send>>,
 }
 
-/// What holds in a slot, as far as the next commit needs it.
+/// The record that holds in a slot, as far as the next commit needs it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     version: u32,
@@ -173,7 +172,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Whose log it is.
+    /// The endpoint that the log belongs to.
     pub fn endpoint(&self) -> u64 {
         self.endpoint
     }
@@ -183,8 +182,8 @@ impl Log {
         self.incarnation
     }
 
-    /// The life since which the log has no gap for a peer without a number: that in which it was made, or that of the last
-    /// [`Log::renew`].
+    /// The life since which the log has no gap for a peer without a number. It is the life in which the log was made, or
+    /// had its last [`Log::renew`].
     pub fn since(&self) -> u32 {
         self.since
     }
@@ -197,7 +196,7 @@ impl Log {
     pub fn renew(&mut self) -> Result<u32, LogError> {
         let next = self.incarnation.checked_add(1);
         let next = next.ok_or_else(|| LogError::Damaged { path: self.path() })?;
-        // In this order: a process that is killed between the two begins its next life with this number.
+        // The order matters: a process that is killed between the two begins its next life with this number.
         for at in [head::SINCE, head::INCARNATION] {
             store_word(&mut self.map, at, record::commit_word(next));
             self.watched();
@@ -237,7 +236,7 @@ impl Log {
         let since = Incarnation(self.since);
         let [first, second] = Known { peer, since }.encode();
         let at = self.shape.entry(number);
-        // In this order: a process that is killed before the last store leaves the number free, whatever was there.
+        // The order matters: a process that is killed before the last store leaves the number free, whatever was there.
         store_word(&mut self.map, at, 0);
         self.watched();
         self.clear(number)?;
@@ -268,7 +267,7 @@ impl Log {
             store_word(&mut self.map, at, known);
             return Err(error);
         }
-        // What cannot be freed now is nobody's, and is freed before another peer gets the number.
+        // A slot that cannot be freed now is nobody's, and is freed before another peer gets the number.
         let _ = self.clear(number);
         Ok(())
     }
@@ -291,17 +290,17 @@ impl Log {
         self.shape
     }
 
-    /// What it survives.
+    /// The failures that it survives.
     pub fn durability(&self) -> Durability {
         self.durability
     }
 
-    /// What is at each place.
+    /// The content of each place.
     pub fn records(&self) -> impl Iterator<Item = (Place, Found<'_>)> {
         self.shape.places().map(|place| (place, self.record(place)))
     }
 
-    /// What is at a place, checked against its checksums.
+    /// The content of a place, checked against its checksums.
     ///
     /// # Panics
     /// There is no such place.
@@ -428,7 +427,7 @@ impl Log {
                 record::Payload {
                     area,
                     length: length as u32,
-                    // That of no bytes is 0.
+                    // The checksum of no bytes is 0.
                     crc: match length {
                         0 => 0,
                         _ => crc32c::crc32c(&self.map[at..][..length]),

@@ -50,18 +50,18 @@ pub(super) fn area_bytes(payload: usize) -> usize {
     payload.next_multiple_of(HALF)
 }
 
-/// Where in a slot an area begins, where areas have so many bytes.
+/// The place in a slot where an area begins, if areas have so many bytes.
 #[inline]
 pub(super) fn area_at(area_bytes: usize, area: usize) -> usize {
     2 * HALF + area * area_bytes
 }
 
-/// Where in a slot the half of a version begins.
+/// The place in a slot where the half of a version begins.
 pub(super) fn half_at(version: u32) -> usize {
     (version % 2) as usize * HALF
 }
 
-/// What a committed half says of its payload.
+/// The payload of a committed half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Payload {
     pub(super) area: u8,
@@ -78,10 +78,10 @@ pub(super) struct Committed {
     pub(super) payload: Payload,
 }
 
-/// What the bytes of a slot are.
+/// The content of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// Never committed.
+    /// The slot was never committed.
     New,
     Holds(Committed),
     Torn,
@@ -169,7 +169,7 @@ fn checksum(words: &[u64; WORDS]) -> u32 {
     crc32c::crc32c(bytes)
 }
 
-/// What the bytes of a slot are, whose payloads take at most `payload` bytes.
+/// The content of a slot, from its bytes. Payloads take at most `payload` bytes.
 pub(super) fn read(slot: &[u8], payload: usize) -> Slot {
     let area_bytes = area_bytes(payload);
     if slot.len() != slot_bytes(area_bytes) {

@@ -1,4 +1,4 @@
-//! How large a log is, and where in it a record has its place.
+//! The size of a log, and the place of a record in it.
 
 use super::record;
 
@@ -27,7 +27,7 @@ impl Shape {
     pub const MOST_PAYLOAD: u32 = 1 << 24;
     const MOST_PEERS: u32 = 1 << 16;
 
-    /// Whether the sizes are in their ranges.
+    /// True if the sizes are in their ranges.
     pub fn fits(&self) -> bool {
         (1..=Self::MOST_PEERS).contains(&self.peers)
             && (1..=Self::MOST_WINDOW).contains(&self.window)
@@ -44,12 +44,12 @@ impl Shape {
         self.entries() + self.peers as usize * super::peers::ENTRY
     }
 
-    /// Where the table of peers begins: behind the slots.
+    /// The place where the table of peers begins: behind the slots.
     fn entries(&self) -> usize {
         HEAD + self.slots() * self.slot_bytes()
     }
 
-    /// Where the table has the peer of a number.
+    /// The place of a peer in the table, by its number.
     ///
     /// # Panics
     /// There is no such number in this shape.
@@ -113,7 +113,7 @@ pub enum Pool {
     Receive,
 }
 
-/// Where a record is.
+/// The place of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The pool.

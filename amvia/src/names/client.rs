@@ -21,7 +21,7 @@ pub enum NamesError {
     Silent {
         /// The server.
         server: SocketAddr,
-        /// How long it was asked.
+        /// The time that it was asked.
         within: Duration,
     },
     /// A later life of the endpoint is registered.
@@ -39,7 +39,7 @@ pub enum NamesError {
     InUse {
         /// The name.
         name: Name,
-        /// Where the other is.
+        /// The address of the other.
         address: Address,
     },
     /// Another name has the same endpoint number.
@@ -61,7 +61,7 @@ pub enum NamesError {
     /// The lease is out of range.
     #[error("a lease has to last from 1 s to 1 h, not {lease:?}")]
     BadLease {
-        /// What was asked for.
+        /// The lease that was asked for.
         lease: Duration,
     },
     /// The address names no host.
@@ -85,12 +85,12 @@ pub enum NamesError {
     System {
         /// The server.
         server: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// How long the first attempt waits; each after it waits twice as long, to [`LONGEST_WAIT`].
+/// The time that the first attempt waits; each after it waits twice as long, to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_millis(400);
 
@@ -102,7 +102,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Who asks `server`, and waits for an answer for at most `patience`.
+    /// A client that asks `server`, and waits for an answer for at most `patience`.
     pub fn new(server: SocketAddr, key: Key, patience: Duration) -> Client {
         Client {
             server,
@@ -163,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Where an endpoint is; none if it is not registered.
+    /// The entry of an endpoint; none if it is not registered.
     ///
     /// # Errors
     /// The server is silent.
@@ -267,7 +267,7 @@ impl Client {
     }
 }
 
-/// How long to wait for answers: in each attempt twice as long as in the one before it, and no longer in all than there is patience.
+/// The times to wait for answers. Each attempt waits twice as long as the one before it, and all together no longer than there is patience.
 struct Attempts {
     given_up: Instant,
     wait: Duration,

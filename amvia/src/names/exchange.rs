@@ -12,7 +12,7 @@ pub struct Exchange<'a> {
     challenge: Option<Challenge>,
 }
 
-/// What a datagram brought an attempt.
+/// The meaning of a datagram for an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing: it is old, somebody else's, or forged.
@@ -34,7 +34,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// What is to be sent to the server.
+    /// The message to the server.
     pub fn message(&self) -> Datagram {
         let body = match self.challenge {
             None => Body::Hello,

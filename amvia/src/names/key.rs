@@ -25,11 +25,11 @@ pub enum KeyError {
     /// The system refuses.
     #[error("cannot {action} key {path}", path = path.display())]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// Others than its user can read or change it.
@@ -122,14 +122,14 @@ impl Key {
         folder_file.sync_all().map_err(system)
     }
 
-    /// What proves that these bytes are of somebody who has the key (RFC 2104).
+    /// The proof that these bytes come from somebody who has the key (RFC 2104).
     pub(super) fn proof(&self, bytes: &[u8]) -> [u8; PROOF] {
         let mut mac = self.0.clone();
         mac.update(bytes);
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether this is the proof of these bytes, in a time that tells nothing of the proof.
+    /// True if this is the proof of these bytes, in a time that tells nothing of the proof.
     pub(super) fn proves(&self, bytes: &[u8], proof: &[u8]) -> bool {
         let mut mac = self.0.clone();
         mac.update(bytes);

@@ -35,51 +35,51 @@ const PROVED: usize = MESSAGE - PROOF;
 const NAME: std::ops::Range<usize> = 52..116;
 const ADDRESS: std::ops::Range<usize> = 116..PROVED;
 
-/// What binds the messages of an attempt together.
+/// The number that binds the messages of an attempt together.
 pub(super) type Nonce = [u8; 16];
-/// What the server gives a client to be used once.
+/// The number that the server gives a client to be used once.
 pub(super) type Challenge = [u8; 20];
 
-/// What an endpoint says of itself.
+/// The registration of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// Its name.
     pub name: Name,
-    /// Where it is.
+    /// Its address.
     pub address: Address,
     /// Its present life.
     pub incarnation: Incarnation,
-    /// How long the registration holds, unless it is renewed.
+    /// The time that the registration holds, unless it is renewed.
     pub lease: Duration,
 }
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// To register an endpoint, to renew its lease, or to replace an earlier life of it.
+    /// Registers an endpoint, renews its lease, or replaces an earlier life of it.
     Register(Registration),
-    /// To forget an endpoint, if this is its incarnation.
+    /// Forgets an endpoint, if this is its incarnation.
     Unregister(Name, Incarnation),
-    /// Where an endpoint is.
+    /// Asks for the address of an endpoint.
     LookUp(Name),
-    /// The first name after this one, or of all, in the order of bytes.
+    /// Asks for the first name after this one, or of all, in the order of bytes.
     Next(Option<Name>),
 }
 
-/// What a server has of an endpoint.
+/// A server's entry of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
     pub name: Name,
-    /// Where it is.
+    /// Its address.
     pub address: Address,
     /// Its present life.
     pub incarnation: Incarnation,
-    /// How long the registration holds still.
+    /// The time that the registration still holds.
     pub left: Duration,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Registered, renewed or forgotten.
@@ -94,7 +94,7 @@ pub enum Outcome {
     InUse(Address),
     /// Another name has the same endpoint number.
     Collision(Name),
-    /// As many names are registered as the server keeps.
+    /// The server has no room for another name.
     Full,
     /// The lease is too short or too long.
     BadLease,
@@ -280,7 +280,7 @@ impl Fields {
         }
     }
 
-    /// What they say; fields that the kind does not use are not looked at.
+    /// The body that these fields make; fields that the kind does not use are not looked at.
     fn body(&self) -> Option<Body> {
         let name = || self.name.clone();
         let address = || self.address.clone();

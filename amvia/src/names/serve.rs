@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Counts, MESSAGE, Server};
 
-/// How often it is told at most that messages were refused.
+/// The time between two reports, at least, that messages were refused.
 const BETWEEN: Duration = Duration::from_secs(10);
 
 /// Serves what comes to `socket`, for ever. `refused` is told what the server has done so far when it has refused or dropped
@@ -33,7 +33,7 @@ pub fn serve(
         };
         let now = start.elapsed();
         if let Some(answer) = server.answer(now, from, &datagram[..length]) {
-            // Who does not get it asks again.
+            // A client that does not get it asks again.
             let _ = socket.send_to(&answer, from);
         }
         let counts = server.counts();

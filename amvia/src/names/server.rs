@@ -18,7 +18,7 @@ pub const MOST_REQUESTS: usize = 65_536;
 
 /// The times that challenges are made for. One is taken in its own and in the next.
 const SPAN: Duration = Duration::from_secs(10);
-/// How long a full server waits at least until it looks again for names whose leases have ended.
+/// The time, at least, after which a full server looks again for names whose leases have ended.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 
 /// A name server.
@@ -36,7 +36,7 @@ pub struct Server {
     counts: Counts,
 }
 
-/// What a server has done.
+/// Counts of what a server has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Requests that were carried out, whatever came of them.
@@ -54,7 +54,7 @@ struct Known {
     until: Duration,
 }
 
-/// The challenges that were used in the present span and in the one before.
+/// The names by their endpoint numbers, to find those that have the same one.
 #[derive(Default)]
 struct Used {
     span: u32,
@@ -90,7 +90,7 @@ impl Server {
         }
     }
 
-    /// What it has done so far.
+    /// Counts of what it has done so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -221,7 +221,7 @@ impl Server {
         Outcome::Done
     }
 
-    /// Whether there is no room for this name. Names whose leases have ended make room; they are looked for once a second.
+    /// True if there is no room for this name. Names whose leases have ended make room; they are looked for once a second.
     fn is_full(&mut self, now: Duration, name: &Name) -> bool {
         let full =
             |names: &BTreeMap<Name, Known>| !names.contains_key(name) && names.len() >= self.most;

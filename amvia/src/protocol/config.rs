@@ -1,4 +1,4 @@
-//! What can be chosen of a connection.
+//! The configuration of a connection.
 
 use jitterlab_base::units;
 
@@ -8,7 +8,7 @@ use crate::wire::{HEAD, MAX_WINDOW, MIN_MTU, Protocol};
 /// Segments at most that go out before the receiver says what it has.
 pub const MAX_BURST: u8 = 64;
 
-/// What can be chosen of a connection. Times are in nanoseconds.
+/// The configuration of a connection. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Config {
     /// The protocol; both ends must have the same.
@@ -33,14 +33,14 @@ pub struct Config {
     pub initial_rto: Nanos,
     /// The interval at which the endpoint polls.
     pub granularity: Nanos,
-    /// How long the acknowledgement waits for the reply, to ride on it; 0: it goes at once. AMVIA alone.
+    /// The time that the acknowledgement waits for the reply, to ride on it; 0: it goes at once. AMVIA alone.
     pub ack_delay: Nanos,
-    /// How long a handler is given, from the request on, before a missing reply is taken for abandoned. AMUDP and two-way
-    /// alone: their initiator cannot tell a slow handler from a dead target.
+    /// The time that a handler is given, from the request on, before a missing reply is taken for abandoned. AMUDP and
+    /// two-way alone: their initiator cannot tell a slow handler from a dead target.
     pub reply_wait: Nanos,
-    /// How long the target waits for a handler that has started; none: for ever.
+    /// The time that the target waits for a handler that has started; none: for ever.
     pub handler_time: Option<Nanos>,
-    /// How long the target keeps the records of a client without a word from it.
+    /// The time that the target keeps the records of a client without a word from it.
     pub lease: Nanos,
 }
 

@@ -24,8 +24,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection to `peer` of which nothing is known. It begins to connect with the first request, or
-    /// [`Connection::connect`]. `config` is one that [`Config::check`] lets pass.
+    /// A connection to `peer`, of whom nothing is known yet. It begins to connect with the first
+    /// request, or [`Connection::connect`]. `config` has passed [`Config::check`].
     pub fn new(config: Config, local: Local, peer: EndpointId, now: Nanos) -> Self {
         let own = if config.protocol == Protocol::Amudp {
             0
@@ -120,7 +120,7 @@ impl Connection {
         }
         if head.tag != self.link.local.tag {
             match head.body {
-                // Who is off the path may have sent this: it is answered, and nothing is believed.
+                // Somebody off the path may have sent this: it is answered, and nothing is believed.
                 Body::Connect(hello) => {
                     self.answer(&hello);
                 }
@@ -247,7 +247,7 @@ impl Connection {
         self.initiator.reserve(segments);
         self.target.adopt(&self.link, pool, &hello, known);
         if accepts {
-            // With the tag that the peer has just given: it believes this one.
+            // The peer believes this hello, since it has the tag that the peer has just given.
             self.link.renew(self.initiator.first_incomplete());
         } else {
             self.link.confirmed = true;
@@ -421,7 +421,7 @@ impl Connection {
         self.initiator.record(slot)
     }
 
-    /// Whether the question what became of a transaction is on its way.
+    /// True if the question what became of a transaction is on its way.
     pub fn is_asking(&self, slot: Slot) -> bool {
         self.initiator.is_asking(slot)
     }
@@ -446,7 +446,7 @@ impl Connection {
         self.link.refusal(hello)
     }
 
-    /// What this end says of itself.
+    /// This end, as it introduces itself.
     pub fn local(&self) -> &Local {
         &self.link.local
     }
@@ -456,7 +456,7 @@ impl Connection {
         self.link.peer
     }
 
-    /// What the peer has said of itself; none: it is not connected.
+    /// The peer's hello; none: it is not connected.
     pub fn hello(&self) -> Option<&Hello> {
         self.link.hello.as_ref()
     }
@@ -476,7 +476,7 @@ impl Connection {
         &self.link.timeout
     }
 
-    /// What has happened.
+    /// Counts of what has happened.
     pub fn counters(&self) -> &Counters {
         &self.link.counted.0
     }

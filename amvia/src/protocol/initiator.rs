@@ -62,7 +62,7 @@ impl Initiator {
         self.sent.len() as u64 - (self.next - self.low)
     }
 
-    /// Whether all is released.
+    /// True if all transactions are released.
     pub(super) fn is_idle(&self) -> bool {
         self.next == self.low
     }

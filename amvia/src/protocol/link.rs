@@ -1,4 +1,4 @@
-//! What both roles of a connection share: who the peer is, the timeout, and what is to be done.
+//! The part that both roles of a connection share: the peer, the timeout, and the intents.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -66,9 +66,9 @@ pub(super) struct Link {
     pub(super) config: Config,
     pub(super) local: Local,
     pub(super) peer: EndpointId,
-    /// What the peer has said of itself, once it has shown that it gets what is sent to it.
+    /// The peer's hello, once it has shown that it gets what is sent to it.
     pub(super) hello: Option<Hello>,
-    /// Whether the peer has shown that it knows what this end says of itself.
+    /// True if the peer has shown that it knows what this end says of itself.
     pub(super) confirmed: bool,
     /// The driver takes the peer for connected.
     pub(super) is_connected: bool,
@@ -78,9 +78,9 @@ pub(super) struct Link {
     pub(super) dial_due: Nanos,
     dial_tries: u16,
     dial_sent: Nanos,
-    /// Nothing is due before.
+    /// The time before which nothing is due.
     pub(super) wake: Nanos,
-    /// What is to be done, and how much of it is taken.
+    /// The intents, and how many of them are taken.
     intents: Vec<Intent>,
     taken: usize,
 }
@@ -133,7 +133,7 @@ impl Link {
         segments(length, self.chunk())
     }
 
-    /// What this end says of itself.
+    /// The hello of this end.
     pub(super) fn hello(&self, first_incomplete: u64, attempt: u16) -> Hello {
         Hello {
             to: self.peer,
@@ -183,7 +183,7 @@ impl Link {
         self.say(Body::Connect(self.hello(first_incomplete, 0)));
     }
 
-    /// Whether a retransmission is to be accompanied by [`Link::renew`].
+    /// True if a retransmission is to be accompanied by [`Link::renew`].
     pub(super) fn needs_renewal(&self, tries: u16) -> bool {
         tries >= 2 || !self.confirmed
     }
@@ -295,7 +295,7 @@ impl Link {
         !self.intents.is_empty()
     }
 
-    /// Whether the next action is to send a message in one frame.
+    /// True if the next action is to send a message in one frame.
     #[inline]
     pub(super) fn is_whole_next(&self) -> bool {
         matches!(self.intents.get(self.taken), Some(Intent::Whole(_)))
@@ -313,7 +313,7 @@ impl Link {
         Some(self.part(&message, 0, message.length, true))
     }
 
-    /// Where all is taken, what comes next is the first again.
+    /// The next intent is the first again once all are taken.
     #[inline(always)]
     fn clear_taken(&mut self) {
         if self.taken == self.intents.len() {

@@ -61,7 +61,7 @@ pub use timeout::Timeout;
 /// Nanoseconds, of a duration or since the driver's origin.
 pub type Nanos = u64;
 
-/// A slot of a pool. In the pools of a connection it is the sequence modulo the window.
+/// A slot of a pool. Its number in the pools of a connection is the sequence modulo the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
 
@@ -78,7 +78,7 @@ impl Slot {
         Slot(place as u16)
     }
 
-    /// As an index.
+    /// The slot as an index.
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -100,12 +100,12 @@ pub struct Local {
     pub keeps_log: bool,
 }
 
-/// Which bytes go behind a head.
+/// The bytes that go behind a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Payload {
     /// None.
     None,
-    /// So many bytes of the request in a slot of the send pool.
+    /// The request's bytes in a slot of the send pool.
     Request {
         /// The slot.
         slot: Slot,
@@ -114,7 +114,7 @@ pub enum Payload {
         /// Bytes.
         size: u32,
     },
-    /// So many bytes of the reply in a slot of the receive pool.
+    /// The reply's bytes in a slot of the receive pool.
     Reply {
         /// The slot.
         slot: Slot,
@@ -125,7 +125,7 @@ pub enum Payload {
     },
 }
 
-/// Where the payload of a frame belongs.
+/// The place that the payload of a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The request in a slot of the receive pool, so many bytes from its start.
@@ -144,12 +144,12 @@ pub enum Place {
     },
 }
 
-/// What the log keeps of a transaction, beside the bytes of its request and its reply.
+/// The log's record of a transaction, beside the bytes of its request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Record<S> {
     /// The transaction.
     pub id: TransactionId,
-    /// In the send pool: the incarnation of the target that it was first sent to, 0 before that. In the receive pool: 0.
+    /// The incarnation of the target that it was first sent to, 0 before that, in the send pool; 0 in the receive pool.
     pub target: Incarnation,
     /// The handler of the request.
     pub handler: u16,
@@ -166,13 +166,13 @@ pub struct Record<S> {
 /// A record of one of the pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// Of the send pool.
+    /// A record of the send pool.
     Sent(Record<InitiatorState>),
-    /// Of the receive pool.
+    /// A record of the receive pool.
     Received(Record<TargetState>),
 }
 
-/// What the driver has to do.
+/// An action of the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Write a record, with the bytes of the request and the reply that its slot holds, and commit it.
@@ -242,7 +242,7 @@ pub enum SlotError {
     /// There is no transaction in this slot.
     #[error("there is no transaction in slot {}", .0.0)]
     Empty(Slot),
-    /// Neither final nor unknown.
+    /// The transaction is neither final nor unknown.
     #[error("the transaction in slot {} is under way", .0.0)]
     UnderWay(Slot),
     /// Only an unknown can be asked for.
@@ -279,7 +279,7 @@ pub enum RecoverError {
     },
 }
 
-/// What has happened on a connection.
+/// Counts of what has happened on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Requests made.
@@ -312,7 +312,7 @@ pub struct Counters {
     pub no_room: u64,
 }
 
-/// What to do with a frame that no connection is there for.
+/// The greeting for a frame without a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Greeting {
     /// Make a connection with [`Connection::new`] (or [`Connection::recover`]), and give it the frame.
@@ -323,8 +323,8 @@ pub enum Greeting {
     Ignore,
 }
 
-/// Judges a frame for `local` of which no connection is known. Nothing is kept of a peer before it has shown, with the tag
-/// that it is given, that answers reach it.
+/// Judges a frame for `local` from a peer without a known connection. Nothing about the peer is kept until it shows that
+/// answers reach it, with the tag that it is given.
 pub fn greet(local: &Local, config: &Config, head: &Head) -> Greeting {
     let Body::Connect(theirs) = head.body else {
         return Greeting::Ignore;

@@ -82,7 +82,7 @@ impl Received {
         (*ack_due, *ends, *resend_due) = (NEVER, NEVER, NEVER);
     }
 
-    /// The slot is that of a transaction of which nothing has come yet.
+    /// Gives the slot to a transaction before anything of it has come.
     pub(super) fn claim(&mut self, id: TransactionId) {
         self.clear();
         self.id = id;
@@ -112,7 +112,7 @@ impl Received {
     }
 }
 
-/// What is in the pool for a transaction.
+/// The state of a transaction in the pool.
 pub(super) enum Found {
     /// Its record.
     Record(Slot),

@@ -21,7 +21,7 @@ impl Assembly {
         }
     }
 
-    /// Begins a message of so many segments, none of which is there.
+    /// Begins a message of so many segments. None of them is there yet.
     #[inline]
     pub(super) fn begin(&mut self, segments: u32) {
         debug_assert!(segments as usize <= 64 * self.bits.len());
@@ -51,7 +51,7 @@ impl Assembly {
         self.take_segment(part, chunk, most, begun)
     }
 
-    /// What [`Assembly::take`] does where a message has several segments, or was there.
+    /// Does the part of [`Assembly::take`] for a message that has several segments, or was there.
     fn take_segment(
         &mut self,
         part: &Part,
@@ -109,7 +109,7 @@ impl Assembly {
         self.segments > 0
     }
 
-    /// What is there, as the sender is told.
+    /// The segments that are there, as the sender is told.
     pub(super) fn have(&self) -> Have {
         let beyond = (0..64)
             .filter(|i| self.has(self.first + 1 + i))
@@ -138,13 +138,13 @@ fn segment_at(offset: u32, chunk: u32) -> u32 {
     }
 }
 
-/// Whether a part is one whole segment.
+/// True if a part is one whole segment.
 fn is_segment(part: &Part, chunk: u32) -> bool {
     let begins = part.offset == 0 || part.offset.is_multiple_of(chunk);
     begins && part.size == chunk.min(part.length - part.offset)
 }
 
-/// Whether what is had has grown.
+/// True if what is had has grown.
 pub(super) fn has_grown(before: Have, after: Have) -> bool {
     after.first > before.first
         || (after.first == before.first && after.beyond & !before.beyond != 0)
@@ -159,7 +159,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// What is missing of a message of `segments` segments, among the first `burst` from the first missing one.
+    /// The missing segments of a message of `segments` segments, among the first `burst` from the first missing one.
     pub(super) fn missing(have: Have, segments: u32, burst: u8) -> Self {
         let first = have.first.min(segments - 1);
         let have = Have { first, ..have };

@@ -6,10 +6,10 @@ use super::{Entry, Nanos, Protocol, Record, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, UNASKED};
 
-/// Attempts of which the time of sending is kept: an answer to an earlier one is no sample.
+/// Attempts whose time of sending is kept. An answer to an earlier one is no sample.
 const STAMPS: usize = 8;
 
-/// What the initiator does about a transaction.
+/// The phase of a transaction for its initiator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     /// Nothing: it has ended, or is unknown and not asked for.
@@ -40,9 +40,9 @@ pub(super) struct Sent {
     pub(super) patience: Nanos,
     pub(super) began: Nanos,
     pub(super) stamps: [Nanos; STAMPS],
-    /// What the target has of the request.
+    /// The part of the request that the target has.
     pub(super) peer_has: Have,
-    /// What has come of the reply.
+    /// The part of the reply that has come.
     pub(super) assembly: Assembly,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn transmit(link: &mut Link, sent: &mut Sent, slot: Slot, low: u64, n
     send_request(link, sent, slot, low, now, sent.peer_has, 1);
 }
 
-/// Sends what the target lacks, of a request, of which it has `have`: among `burst` segments from the first missing one.
+/// Sends what the target, which has `have` of a request, still lacks: among `burst` segments from the first missing one.
 pub(super) fn send_request(
     link: &mut Link,
     sent: &mut Sent,

@@ -64,7 +64,7 @@ impl Target {
         }
     }
 
-    /// Whether a frame about `number` can come from the peer as it is known. Frees what is below `first_incomplete`.
+    /// True if a frame about `number` can come from the peer as it is known. Frees what is below `first_incomplete`.
     #[inline]
     fn admit(
         &mut self,
@@ -308,7 +308,7 @@ impl Target {
         record.clear();
     }
 
-    /// Whether the initiator needs no answer any more.
+    /// True if the initiator needs no answer any more.
     fn is_given_up(&self, link: &Link, id: TransactionId) -> bool {
         id.sequence < self.low || id.incarnation < since(link)
     }
@@ -423,7 +423,7 @@ impl Target {
         }
     }
 
-    /// Whether no handler of the peer's requests runs or waits to be run.
+    /// True if no handler of the peer's requests runs or waits to be run.
     pub(super) fn is_idle(link: &Link, pool: &mut ReplyPool) -> bool {
         pool.of(link.peer).all(|(_, record)| !record.is_out)
     }
@@ -513,7 +513,7 @@ fn acknowledge(link: &mut Link, record: &mut Received, attempt: u16) {
     });
 }
 
-/// Whether nothing more happens to it: no handler runs, or waits to be run.
+/// True if nothing more happens to it: no handler runs, or waits to be run.
 fn has_ended(record: &Received) -> bool {
     let runs_yet = matches!(
         record.state,

@@ -1,4 +1,4 @@
-//! How long to wait for an answer: RFC 6298.
+//! The time to wait for an answer: RFC 6298.
 
 use super::{Config, Nanos};
 

@@ -17,7 +17,7 @@ pub enum Address {
     Verbs(SocketAddr),
 }
 
-/// A name in shared memory: 1 to 64 letters, digits, `-`, `_` and `.`, of which the first is a letter or a digit.
+/// A name in shared memory: 1 to 64 letters, digits, `-`, `_` and `.`. The first is a letter or a digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ShmName(String);
 
@@ -29,7 +29,7 @@ pub struct ShmName(String);
 pub struct AddressError {
     /// The text.
     pub text: String,
-    /// What is wrong with its place, where the transport is known.
+    /// The fault of its place, where the transport is known.
     pub detail: &'static str,
 }
 
@@ -67,7 +67,7 @@ impl FromStr for ShmName {
 }
 
 impl Address {
-    /// Whether it names no host, as 0.0.0.0 does: others cannot reach it.
+    /// True if it names no host, as 0.0.0.0 does: others cannot reach it.
     pub fn is_unspecified(&self) -> bool {
         match self {
             Address::Udp(socket) | Address::Verbs(socket) => socket.ip().is_unspecified(),

@@ -33,10 +33,10 @@ pub trait Transport: Send {
     /// The longest frame, head and payload together, in bytes.
     fn mtu(&self) -> usize;
 
-    /// Whether no damaged frame comes through: one without a checksum is taken.
+    /// True if no damaged frame comes through: one without a checksum is taken.
     fn is_sound(&self) -> bool;
 
-    /// Whether frames that are sent need a checksum.
+    /// True if frames that are sent need a checksum.
     fn needs_checksum(&self) -> bool {
         !self.is_sound()
     }
@@ -122,7 +122,7 @@ enum Known {
     Listed(u32),
 }
 
-/// What became of a frame that was to be sent.
+/// The fate of a frame that was to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// It is on its way.
@@ -136,7 +136,7 @@ pub enum Sent {
 /// A frame that has arrived.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Whom an answer would go to.
+    /// The peer that an answer would go to.
     pub from: Peer,
     /// The frame.
     pub frame: Landed,
@@ -229,11 +229,11 @@ pub enum TransportError {
     /// The system refused.
     #[error("cannot {action} {address}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The address of this end.
         address: Address,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -124,7 +124,7 @@ impl Udp {
         bound?;
         connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
         setsockopt(&socket, sockopt::ReuseAddr, &false)?;
-        // What came before it was connected may be anybody's. It is lost, and sent again by its protocol.
+        // A datagram from before it was connected may be anybody's. It is lost, and sent again by its protocol.
         while recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT).is_ok() {}
         Ok(socket.into())
     }
@@ -150,7 +150,7 @@ fn buffer(mtu: usize) -> Box<[u8]> {
     vec![0; mtu + 1].into()
 }
 
-/// Whether an error says something of one peer, or of the way to it: what ICMP can bring (`icmp_err_convert` in Linux, and ICMPv6
+/// True if an error says something of one peer, or of the way to it: what ICMP can bring (`icmp_err_convert` in Linux, and ICMPv6
 /// alike), and that an address is no address to send to from here. A firewall says EPERM.
 #[cold]
 fn is_of_one_peer(errno: Errno) -> bool {
@@ -269,7 +269,7 @@ impl Transport for Udp {
                     self.free.push(bytes);
                     return match error.raw_os_error().map(Errno::from_raw) {
                         Some(Errno::EAGAIN | Errno::EINTR) => Ok(None),
-                        // What an earlier datagram met with says nothing about those that come.
+                        // The error of an earlier datagram says nothing about those that come.
                         Some(errno) if is_of_one_peer(errno) => Ok(None),
                         _ => Err(failed("receive at", self.address, error)),
                     };

@@ -1,4 +1,4 @@
-//! Where each field stands.
+//! The places of the fields.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -303,7 +303,7 @@ impl RawTransaction {
 }
 
 impl RawTransaction {
-    /// Whether all that a kind does not use is 0.
+    /// True if all that a kind does not use is 0.
     #[inline]
     fn is_clean(&self, kind: u8) -> bool {
         let message = self.size.get() | self.length.get() | u32::from(self.push);

@@ -65,7 +65,7 @@ pub enum Protocol {
 
 named!(Protocol, "a protocol", Amvia => "amvia", Amudp => "amudp", TwoWay => "two-way");
 
-/// What an end says of itself when it connects.
+/// An end's introduction of itself when it connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hello {
     /// The endpoint that is meant.
@@ -98,9 +98,9 @@ pub const UNASKED: u16 = 0;
 pub struct Part {
     /// The transaction.
     pub number: Number,
-    /// In a request: the lowest sequence that the initiator has not released. In a reply: 0.
+    /// The lowest sequence that the initiator has not released, in a request; 0 in a reply.
     pub first_incomplete: u64,
-    /// In a request: the attempt. In a reply: the attempt that it answers, or [`UNASKED`].
+    /// The attempt, in a request. The attempt that it answers, or [`UNASKED`], in a reply.
     pub attempt: u16,
     /// The handler that is to take the message.
     pub handler: u16,
@@ -110,11 +110,11 @@ pub struct Part {
     pub size: u32,
     /// Bytes of the whole message.
     pub length: u32,
-    /// Whether the receiver shall say at once what it has.
+    /// True if the receiver shall say at once what it has.
     pub push: bool,
 }
 
-/// Which segments of a message have arrived.
+/// The segments of a message that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Have {
     /// The first segment that is missing.
@@ -177,7 +177,7 @@ named!(
     NameInUse => "the peer is connected to another endpoint of this name; each needs a name of its own",
 );
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Body {
     /// An end wishes to be connected, or says that it has a new incarnation.
@@ -186,7 +186,7 @@ pub enum Body {
     Accept(Hello),
     /// The other answer.
     Refuse {
-        /// Why.
+        /// The reason.
         reason: Refusal,
     },
     /// A part of a request.
@@ -201,7 +201,7 @@ pub enum Body {
         first_incomplete: u64,
         /// The attempt.
         attempt: u16,
-        /// What it has of the reply.
+        /// The part of the reply that it has.
         have: Have,
     },
     /// The initiator asks what became of a transaction that it has given up.
@@ -226,7 +226,7 @@ pub enum Body {
         number: Number,
         /// The attempt that is answered.
         attempt: u16,
-        /// What it has of the request.
+        /// The part of the request that it has.
         have: Have,
     },
     /// There will be no reply.
@@ -235,7 +235,7 @@ pub enum Body {
         number: Number,
         /// The attempt that is answered, or [`UNASKED`].
         attempt: u16,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The initiator has the reply: its buffer may go.
@@ -256,7 +256,7 @@ pub struct Head {
     pub tag: Tag,
     /// The sender.
     pub from: EndpointId,
-    /// What it says.
+    /// Its content.
     pub body: Body,
 }
 
@@ -288,7 +288,7 @@ pub enum WireError {
 pub enum Field {
     /// Bytes that the kind does not use.
     Unused,
-    /// The payload: its size is not that of the head, it reaches beyond the message, or the kind has none.
+    /// The payload: its size differs from that in the head, it reaches beyond the message, or the kind has none.
     Size,
     /// The protocol of a hello.
     Protocol,

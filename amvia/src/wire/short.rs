@@ -1,8 +1,8 @@
-//! The short head: that of a message in one frame, or of an acknowledgement, between two ends that know each other. With a short
-//! message it fills one cache line of a ring. It has no checksum, and does not name its sender, whom the tag tells.
+//! The short head: of a message in one frame, or of an acknowledgement, between two ends that know each other. It fills one
+//! cache line of a ring together with a short message. It has no checksum, and does not name its sender, whom the tag tells.
 //!
-//! Its first byte is that of no other head, and its tag lies where others have their sender: one whose bits were flipped on the
-//! way, by whoever needs checksums, does not pass for the other.
+//! No other head has its first byte, and its tag lies where others have their sender. A head whose bits were flipped on the way
+//! does not pass for the other with an end that needs checksums.
 
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
-/// Whether [`of_all`] can be had here: Linux may be old, or forbid it. The process asks for it once.
+/// True if [`of_all`] can be had here: Linux may be old, or forbid it. The process asks for it once.
 pub(super) fn is_there() -> bool {
     static THERE: OnceLock<bool> = OnceLock::new();
     *THERE.get_or_init(|| membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))

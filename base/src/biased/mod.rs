@@ -28,10 +28,10 @@ const FIRST: u32 = 32;
 const MOST: u32 = 1 << 16;
 /// Looks at a thread that is inside, before sleeping between two looks.
 const LOOKS: u32 = 64;
-/// How long that is.
+/// The length of that sleep.
 const NAP: Duration = Duration::from_micros(20);
 
-/// What threads take turns at.
+/// A value that threads take turns at.
 ///
 /// A thread that locks it twice waits for itself for ever.
 pub struct Biased<T> {
@@ -52,9 +52,9 @@ unsafe impl<T: Send> Send for Biased<T> {}
 struct Turns {
     places: Places,
     last: u64,
-    /// In a row.
+    /// Turns that `last` has taken in a row.
     count: u32,
-    /// As many get the bias.
+    /// A thread that takes as many gets the bias.
     wanted: u32,
 }
 

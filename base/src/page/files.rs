@@ -28,25 +28,25 @@ pub enum PageError {
     UnsafeDirectory {
         /// The directory.
         path: PathBuf,
-        /// Whose it should be.
+        /// The user that it should belong to.
         uid: u32,
     },
     /// The system refused.
     #[error("cannot {action} {what} {path}", path = path.display())]
     System {
-        /// What the page is called ([`Content::NAME`]).
+        /// The name of the page ([`Content::NAME`]).
         what: &'static str,
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is something else.
     #[error("{path} is not a {what} of this version of jitterlab", path = path.display())]
     NotAPage {
-        /// What the page would be called.
+        /// The name that the page would have.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -57,19 +57,19 @@ pub enum PageError {
         path = path.display()
     )]
     Busy {
-        /// What the page is called.
+        /// The name of the page.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Who has, as far as the system tells.
+        /// The holder, as far as the system tells.
         holder: String,
     },
 }
 
-/// How long a page's lock is waited for. A change takes microseconds.
+/// The time that a page's lock is waited for. A change takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where the pages of user `uid` are.
+/// The directory of the pages of user `uid`.
 pub fn directory(uid: u32) -> PathBuf {
     PathBuf::from(format!("/dev/shm/jitterlab-{uid}"))
 }
@@ -195,7 +195,7 @@ impl<C> Deref for Locked<'_, C> {
     }
 }
 
-/// Attaches the page in the file at `path`. To look at it needs no lock.
+/// Attaches the page in the file at `path`. A look at it needs no lock.
 ///
 /// # Errors
 /// The file cannot be opened, is not such a page, or cannot be mapped.
@@ -241,7 +241,7 @@ impl<C: Content> Attached<C> {
         Ok(self.file.metadata()?.uid())
     }
 
-    /// Whether the file is still there under its name, and no other has taken its place.
+    /// True if the file is still there under its name, and no other has taken its place.
     pub fn is_named(&self) -> bool {
         let inode = |file: io::Result<Metadata>| file.ok().map(|file| file.ino());
         let there = inode(std::fs::symlink_metadata(&self.path));
@@ -285,7 +285,7 @@ impl<C: Content> Attached<C> {
         }
     }
 
-    /// Who holds the lock, as far as the system tells.
+    /// The holder of the lock, as far as the system tells.
     fn holder(&self) -> Option<String> {
         let metadata = self.file.metadata().ok()?;
         let (device, inode) = (metadata.dev(), metadata.ino());
@@ -319,10 +319,10 @@ impl<C: Content> Drop for Attached<C> {
     }
 }
 
-/// Whether no process, of whatever namespace, has the file at `path` open for writing or in its memory: the kernel gives
+/// True if no process, of whatever namespace, has the file at `path` open for writing or in its memory: the kernel gives
 /// a read lease on such a file alone. False where that cannot be told. Who attaches a page has it in its memory, too.
 pub fn is_deserted(path: &Path) -> bool {
-    // Of <linux/fcntl.h>, the same on every processor.
+    // Both are from <linux/fcntl.h>, the same on every processor.
     const F_SETSIG: libc::c_int = 10;
     const F_SETLEASE: libc::c_int = 1024;
     let Ok(file) = std::fs::OpenOptions::new()

@@ -26,14 +26,14 @@ pub use standing::{Standing, list};
 use published::{Generation, Published};
 use slots::Taken;
 
-/// What may lie in memory that any number of processes read and write at once.
+/// A type that may lie in memory that any number of processes read and write at once.
 ///
 /// # Safety
 /// It consists of atomics only, and every pattern of bits is one of its values. [`shared!`](crate::shared) makes such
 /// structures, and checks them field by field.
 pub unsafe trait Shared: Sync + 'static {}
 
-// SAFETY: an atomic, of which every pattern is a value.
+// SAFETY: it is an atomic, and every bit pattern is a value of it.
 unsafe impl Shared for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Shared for AtomicU64 {}
@@ -48,9 +48,9 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 
 /// The content of a page. Zeroed memory is a content that nobody has filled.
 pub trait Content: Shared {
-    /// Says that a file is such a page, and of which layout: a word of 7 letters and a version.
+    /// Marks a file as such a page of this layout: a word of 7 letters and a version.
     const MAGIC: u64;
-    /// What people call it.
+    /// Its name for people.
     const NAME: &'static str;
 
     /// Its head, wherever in it that lies.
@@ -83,7 +83,7 @@ macro_rules! shared {
 }
 
 shared! {
-    /// What every page says of itself.
+    /// The head of every page.
     pub struct Head {
         pub(self) magic: AtomicU64,
         owner: Whose,
@@ -108,7 +108,7 @@ pub struct Owner {
     /// When it started, in the kernel's ticks since boot (field 22 of `/proc/<pid>/stat`): tells
     /// it from a later process of the same number.
     pub start_time: u64,
-    /// Where its number and its paths mean something.
+    /// The namespaces in which its number and its paths mean something.
     pub namespaces: Namespaces,
 }
 
@@ -125,7 +125,7 @@ impl Owner {
 }
 
 impl Head {
-    /// Whose page it is.
+    /// The owner of the page.
     pub fn owner(&self) -> Owner {
         self.owner.get()
     }

@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::MetadataExt;
 
-/// Where a process's number and its paths mean something: the inodes of its namespaces, 0 where /proc does not tell.
+/// The namespaces in which a process's number and its paths mean something: their inodes, 0 where /proc does not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Namespaces {
-    /// Of process numbers.
+    /// The namespace of process numbers.
     pub pid: u64,
-    /// Of mounts.
+    /// The namespace of mounts.
     pub mount: u64,
 }
 

@@ -19,7 +19,7 @@ use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub struct Mark(u64);
 
 impl Mark {
-    /// Neither bit.
+    /// The mark with neither bit.
     pub const NONE: Mark = Mark(0);
     /// The first bit alone.
     pub const FIRST: Mark = Mark(1 << 63);
@@ -44,19 +44,19 @@ impl Seen {
         self.0
     }
 
-    /// What [`Published::generation`] gave, as if it had been looked at.
+    /// The generation that [`Published::generation`] gave, as if it had been looked at.
     #[inline(always)]
     pub fn of(number: u64) -> Self {
         Seen(number)
     }
 
-    /// Whether the first bit of the mark is set.
+    /// True if the first bit of the mark is set.
     #[inline(always)]
     pub fn has_first(self) -> bool {
         self.0 & Mark::FIRST.0 != 0
     }
 
-    /// Whether the second bit of the mark is set.
+    /// True if the second bit of the mark is set.
     #[inline(always)]
     pub fn has_second(self) -> bool {
         self.0 & !Mark::FIRST.0 & Mark::BOTH.0 != 0
@@ -68,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Which block is the current one, and its mark.
+/// The number of the current block, and its mark.
 #[repr(transparent)]
 pub struct Generation(pub AtomicU64);
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::namespaces::number_here;
 use super::{Attached, Content, Namespaces, start_time};
 
-/// What is known of the process of a page.
+/// The state of the process of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It runs, with this number here; `None` if it is of a namespace of which no number is known here, as another container's.
+    /// It runs, with this number here. `None`: it has no number known here, since its namespace is another one, as a container's.
     Runs(Option<u32>),
     /// The process runs another program, by `exec`.
     BecameAnother,
@@ -47,7 +47,7 @@ impl<C: Content> Attached<C> {
         }
     }
 
-    /// Whether the page is in a list of what a process has in its memory.
+    /// True if the page is in a list of what a process has in its memory.
     fn is_among(&self, maps: &str) -> bool {
         let inode = self.file.metadata().map(|file| file.ino().to_string());
         // The fifth field of a line is the inode of what is mapped.

@@ -30,7 +30,7 @@ pub struct Ring<const LINES: usize> {
     /// The owner is the producer.
     head: Head,
     size: AtomicU64,
-    /// Of the producer, and of the life of the consumer that the ring is meant for.
+    /// The life of the producer, and the life of the consumer that the ring is meant for.
     incarnations: [AtomicU64; 2],
     consumer: Whose,
     closed: AtomicU64,
@@ -101,13 +101,13 @@ impl<const LINES: usize> Ring<LINES> {
         self.closed.store(1, Ordering::Release);
     }
 
-    /// Whether it has been closed.
+    /// True if it has been closed.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire) != 0
     }
 
-    /// Where the bytes of a frame begin.
+    /// The place where the bytes of a frame begin.
     #[inline]
     fn bytes(&self, line: usize) -> *mut u8 {
         let lines: *const Line = &raw const self.lines[0];
@@ -120,7 +120,7 @@ impl<const LINES: usize> Ring<LINES> {
 /// The longest frame that takes a single line, in bytes.
 pub const ONE_LINE: usize = LINE - HEAD;
 
-/// What became of a frame that was to be sent.
+/// The fate of a frame that was to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     /// The consumer can see it.
@@ -227,8 +227,8 @@ impl<const LINES: usize> Consumer<LINES> {
     #[inline]
     pub fn front(&mut self) -> Result<Option<&[u8]>, Damaged> {
         let place = self.place()?;
-        // SAFETY: the producer has published these bytes, which lie within the ring (`Reading::front` has looked), and does
-        // not write them again before they are freed, for which `self` is needed.
+        // SAFETY: the producer has published these bytes, which lie within the ring (`Reading::front` has looked). It does
+        // not write them again before they are freed, and that takes `self`.
         Ok(place.map(|place| unsafe { bytes(&self.ring, place) }))
     }
 
@@ -315,7 +315,7 @@ impl<const LINES: usize> fmt::Debug for Frame<LINES> {
 /// The place is one that [`Reading::front`] gave of this ring, and has not been freed as long as the bytes are used.
 #[inline]
 unsafe fn bytes<const LINES: usize>(ring: &Ring<LINES>, place: Place) -> &[u8] {
-    // SAFETY: as the caller vouches; and bytes of which another process writes none meanwhile. A producer that does it
-    // nevertheless is of this user, who could as well change this process.
+    // SAFETY: the caller vouches for it, and no other process writes these bytes meanwhile. A producer that does so
+    // nevertheless belongs to this user, and could as well change this process.
     unsafe { std::slice::from_raw_parts(ring.bytes(place.line), place.length) }
 }

@@ -14,11 +14,11 @@ use super::atomic::{AtomicU64, Ordering};
 
 /// The memory that the two ends share.
 pub trait Memory {
-    /// How many lines there are: a power of two.
+    /// The number of lines: a power of two.
     fn lines(&self) -> u64;
     /// The first word of a line.
     fn head(&self, line: usize) -> &AtomicU64;
-    /// How many lines the consumer has freed since the beginning.
+    /// The number of lines that the consumer has freed since the beginning.
     fn freed(&self) -> &AtomicU64;
 }
 
@@ -34,7 +34,7 @@ const SKIP: u64 = 1 << 33;
 /// A frame that its reader keeps no longer.
 const FREE: u64 = 1 << 34;
 
-/// How many lines a frame of `length` bytes takes.
+/// The number of lines that a frame of `length` bytes takes.
 pub fn lines_of(length: usize) -> u64 {
     (length + HEAD).div_ceil(LINE) as u64
 }
@@ -116,7 +116,7 @@ pub struct Reading {
     freed: u64,
 }
 
-/// Where a frame lies.
+/// The place of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Its first line.

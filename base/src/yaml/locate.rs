@@ -1,4 +1,4 @@
-//! Where something stands in a YAML text.
+//! The places of things in a YAML text.
 
 use std::fmt;
 

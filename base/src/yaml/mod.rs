@@ -28,11 +28,11 @@ pub enum FileError {
     /// It cannot be read.
     #[error("cannot read {kind} {path}", path = path.display())]
     Read {
-        /// What it should have been.
+        /// The kind of file that it should have been.
         kind: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Something in it is wrong.
@@ -44,7 +44,7 @@ pub enum FileError {
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What is wrong, what was expected, and what may have been meant.
+        /// The problem, what was expected, and what may have been meant.
         problem: String,
     },
 }
@@ -54,11 +54,11 @@ pub enum FileError {
 pub struct Wrong<'a> {
     /// The way to it, from the whole file.
     pub path: Vec<Step<'a>>,
-    /// What is wrong, and what was expected.
+    /// The problem, and what was expected.
     pub problem: String,
 }
 
-/// What a check of a file finds.
+/// The result of a check of a file.
 pub type Checked<'a> = Result<(), Wrong<'a>>;
 
 /// Something is wrong at a place.
@@ -80,7 +80,7 @@ pub fn text_of(kind: &'static str, path: &Path) -> Result<String, FileError> {
     read_text(path, Source::Any, MOST_BYTES).map_err(|error| not_text(error, kind, path))
 }
 
-/// The same of what came from elsewhere; `path` is for messages.
+/// The text of what came from elsewhere; `path` is for messages.
 ///
 /// # Errors
 /// It is not UTF-8, or too long.
@@ -115,7 +115,7 @@ pub fn parse<T: DeserializeOwned>(
     parse_filled(text, path, |_| (), check)
 }
 
-/// The same of a text that may leave out what `fill` fills in.
+/// Does as [`parse`] for a text that may leave out what `fill` fills in.
 ///
 /// # Errors
 /// As those of [`parse`].
@@ -151,7 +151,7 @@ pub fn keys(text: &str) -> Option<Vec<String>> {
     Some(map.into_keys().collect())
 }
 
-/// Where comments begin that say what a file leaves out.
+/// The beginning of comments that say what a file leaves out.
 const LEFT_OUT: &str = "\n# Left out of this file, and taken as:\n";
 
 /// A text with comments at its end, a line each, that say what it leaves out and what is taken. They say nothing to a parser.

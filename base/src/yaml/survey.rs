@@ -25,10 +25,10 @@ const MOST_VALUES: usize = 200_000;
 /// The parser is shown this many more brackets at a time, so that no more of them can be open than the deepest and these.
 const BRACKETS: usize = 1024;
 const MOST_BRACKETS: usize = 16 * BRACKETS;
-/// For each of them the parser looks at all.
+/// The most directives: the parser looks at all for each of them.
 const MOST_DIRECTIVES: usize = 64;
 
-/// What is wrong with a text whatever it is to say, and where.
+/// The fault of a text whatever it is to say, and its place.
 ///
 /// Nothing where it is not YAML: what is to be said of that, the parser says when it is asked for values.
 pub fn survey(text: &str) -> Option<(String, At)> {
@@ -62,10 +62,10 @@ pub fn survey(text: &str) -> Option<(String, At)> {
     }
 }
 
-/// What the parser says, without a place, where a text is read to the end of its first document and has more.
+/// The parser's words, without a place, for a text that is read to the end of its first document and has more.
 const DOCUMENTS: &str = "deserializing from YAML containing more than one document";
 
-/// What is objected to in a text; the parser's own error, where it is that.
+/// The objection to a text; also the parser's own error, if it is that.
 fn walk(text: &str) -> (Option<(String, At)>, Option<serde_yaml::Error>) {
     let mut survey = Survey::default();
     let deserializer = serde_yaml::Deserializer::from_str(text);
@@ -79,7 +79,7 @@ fn walk(text: &str) -> (Option<(String, At)>, Option<serde_yaml::Error>) {
     }
 }
 
-/// What the parser says, without a place, where aliases are very many for so short a text.
+/// The parser's words, without a place, for aliases that are very many for so short a text.
 const REPETITION: &str = "repetition limit exceeded";
 
 fn too_many() -> String {

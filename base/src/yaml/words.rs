@@ -1,4 +1,4 @@
-//! What the parser objects to, in the words of whoever writes the file.
+//! The parser's objections in the words of whoever writes the file.
 
 use serde_yaml::Error;
 
@@ -7,13 +7,13 @@ use crate::input::shortened;
 /// Line and column, counted from 1.
 pub type At = (usize, usize);
 
-/// Where an error is: line and column, counted from 1.
+/// The place of an error: line and column, counted from 1.
 pub fn place(error: &Error) -> At {
     let place = error.location().map(|at| (at.line(), at.column()));
     place.unwrap_or((1, 1))
 }
 
-/// What an error says to people, with what may have been meant; and where it is.
+/// An error in words for people, with what may have been meant; and its place.
 pub fn explained(error: &Error) -> (String, At) {
     let at = place(error);
     let message = error.to_string();
@@ -24,7 +24,7 @@ pub fn explained(error: &Error) -> (String, At) {
     (problem.unwrap_or_else(|| message.into()), at)
 }
 
-/// What the parser says of a text that is no YAML, and what is told instead.
+/// The parser's words about a text that is no YAML, and the words that are told instead.
 const SYNTAX: &[(&str, &str)] = &[
     (
         "mapping values are not allowed in this context",
@@ -88,13 +88,13 @@ fn of_syntax(message: &str) -> Option<String> {
     if let Some((_, problem)) = known {
         return Some((*problem).into());
     }
-    // What is left is about what hardly anybody writes. It says its place within, which is told before.
+    // The rest is about what hardly anybody writes. It says its place within, which is told before.
     let problem = message.split(" at line ").next()?;
     Some(format!("this is not YAML: {problem}"))
         .filter(|_| message.contains(", while ") || problem.len() < message.len())
 }
 
-/// What is said of a value, as serde says it: the way to it, what was found, what was expected.
+/// The words about a value in serde's form: the way to it, what was found, what was expected.
 fn of_values(message: &str) -> Option<String> {
     type Tell = fn(&str) -> Option<String>;
     let kinds: [(&str, Tell); 6] = [
@@ -178,7 +178,7 @@ fn expected(expected: &str) -> String {
     format!("a whole number from 0 to {most}")
 }
 
-/// Of a name that is not among those that are known.
+/// The message about a name that is not known.
 fn unknown(kind: &str, rest: &str) -> Option<String> {
     let (given, names) = match rest.rsplit_once("`, expected ") {
         Some((given, names)) => (given, format!(", expected {names}")),
@@ -197,7 +197,7 @@ fn unknown(kind: &str, rest: &str) -> Option<String> {
 
 /// `; did you mean …?`, if one of the names is near to what was given.
 pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> String {
-    /// Jaro-Winkler similarity from which on two names are taken for one with a slip.
+    /// The Jaro-Winkler similarity from which on one name is taken for another with a slip.
     const NEAR: f64 = 0.7;
     /// Comparing takes the product of their lengths.
     const LONGEST: usize = 64;
@@ -212,7 +212,7 @@ pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Stri
 
 /// Names in quotes, with commas between them.
 pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    /// Who has more knows them from the file.
+    /// A user with more of them knows them from the file.
     const MOST: usize = 20;
     let mut quoted: Vec<String> = names
         .take(MOST + 1)

@@ -1,4 +1,4 @@
-//! What carries frames.
+//! The carriers of frames.
 
 use jitterlab_amvia::transport::Transport;
 

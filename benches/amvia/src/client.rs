@@ -18,10 +18,10 @@ use crate::delayed::Delayed;
 use crate::error::Error;
 use crate::protocol::Protocol;
 
-/// What can be chosen of the end that measures; the other end has the same protocol, window, message and timeouts.
+/// The options of the end that measures; the other end has the same protocol, window, message and timeouts.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub transport: Transport,
     /// The RDMA device and its port, over verbs.
     pub adapter: Adapter,
@@ -33,7 +33,7 @@ pub struct Options {
     pub message: Bytes,
     /// The floor of the timeout after which a frame is sent again.
     pub min_rto: Nanos,
-    /// Its ceiling [none: that of the library, or the floor if that is above it].
+    /// Its ceiling [none: the library's, or the floor if that is above it].
     pub max_rto: Option<Nanos>,
     /// The faults that this end makes of what it sends.
     pub faults: Option<Faults>,
@@ -42,7 +42,7 @@ pub struct Options {
 /// The window, if nothing is said.
 pub const WINDOW: u8 = 16;
 
-/// The longest message of both ends, where the longest one that is measured is this: not below that of the library.
+/// The longest message of both ends, if the longest one that is measured is this: not below the library's.
 pub fn message_for(longest: Bytes) -> Bytes {
     longest.max(Bytes(Config::default().message.into()))
 }
@@ -50,7 +50,7 @@ pub fn message_for(longest: Bytes) -> Bytes {
 /// The name of the endpoint that answers.
 pub const SERVER: &str = "server";
 
-/// How long the server may take to answer the first time.
+/// The time that the server may take to answer the first time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An endpoint that measures, connected to one that answers.
@@ -63,7 +63,7 @@ pub struct Client {
 }
 
 impl Options {
-    /// What an endpoint is made with.
+    /// The options that an endpoint is made with.
     pub fn of_endpoint(&self) -> endpoint::Options {
         let config = Config::default();
         endpoint::Options {
@@ -96,7 +96,7 @@ impl Client {
         Client::connect_through(options, server, Ok)
     }
 
-    /// The same through what `wrap` makes of the transport.
+    /// Connects through what `wrap` makes of the transport.
     ///
     /// # Errors
     /// As [`Client::connect`], or those of `wrap`.
@@ -139,12 +139,12 @@ impl Client {
         })
     }
 
-    /// What was chosen of it.
+    /// Its options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// What has happened so far.
+    /// Counts of what has happened so far.
     ///
     /// # Errors
     /// The endpoint is broken.
@@ -164,7 +164,7 @@ impl Client {
         }
     }
 
-    /// Makes a request, for which there is credit. Nothing is polled for.
+    /// Makes a request. There is credit for it. Nothing is polled for.
     #[inline]
     pub(crate) fn request(&self, handler: u16, bytes: &[u8]) -> Result<Transaction, Error> {
         let made = self

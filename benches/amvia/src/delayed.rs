@@ -31,7 +31,7 @@ use crate::error::Error;
 pub struct Switch(Arc<AtomicUsize>);
 
 impl Switch {
-    /// From now on the delay of this place in the list, or none.
+    /// Injects the delay at this place in the list from now on, or none.
     pub fn set(&self, place: Option<usize>) {
         self.0
             .store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
@@ -42,12 +42,12 @@ impl Switch {
     }
 }
 
-/// A transport with delays, of which one or none is injected.
+/// A transport with delays. One of them, or none, is injected.
 pub struct Delayed {
     inner: Carrier,
     delays: Vec<One>,
     switch: Switch,
-    /// What has arrived and is not due.
+    /// The frames that have arrived and are not due.
     held: VecDeque<(Delay, Arrived)>,
     /// The last call handed a frame on: what has come meanwhile is taken before the next one, and not when none is due any more, since
     /// its time is counted from then.
@@ -60,17 +60,17 @@ pub struct Delayed {
 struct One {
     injection: Injection,
     stream: Stream,
-    /// Where deferred frames are counted.
+    /// The counters of deferred frames.
     slot: Slot,
     defers: bool,
 }
 
 /// Frames count as what they would be over UDP.
 const HOOK: Hook = Hook::SendMsg;
-/// Nothing else is looked for so long before a frame is due, where a look is a call of the system, and would make it late.
+/// For so long before a frame is due, nothing else is looked for if a look is a call of the system and would make it late.
 const LOOK: Nanos = Nanos(500);
 
-/// The same over a transport, in ticks.
+/// [`LOOK`] over a transport, in ticks.
 fn look(inner: &Carrier) -> u64 {
     match inner.address() {
         Address::Shm(_) => 0,
@@ -81,7 +81,7 @@ fn look(inner: &Carrier) -> u64 {
 const HELD: usize = 256;
 
 impl Delayed {
-    /// With one delay for each mode and time, of which `switch` says which is injected.
+    /// A transport with one delay for each mode and time. `switch` says which of them is injected.
     ///
     /// # Errors
     /// A delay is out of range, or there is no memory.
@@ -98,8 +98,8 @@ impl Delayed {
         })
     }
 
-    /// With the delays that are injected into this process: those of its control page, which the preloaded library has made. They
-    /// are counted there, too.
+    /// A transport with the delays that are injected into this process: those of its control page, which the preloaded library
+    /// has made. They are counted there, too.
     ///
     /// # Errors
     /// The process has no control page.
@@ -201,7 +201,7 @@ impl Transport for Delayed {
     fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
         let holds = self.current().is_some_and(|one| one.defers);
         if !holds {
-            // What was held when the delay was switched off.
+            // The frame was held when the delay was switched off.
             return match self.held.pop_front() {
                 Some((_, arrived)) => Ok(Some(arrived)),
                 None => self.inner.receive(),

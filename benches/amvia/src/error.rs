@@ -16,9 +16,9 @@ pub enum Error {
     /// The server is elsewhere.
     #[error("{address} cannot be reached over {transport}")]
     Foreign {
-        /// Where.
+        /// The address.
         address: Address,
-        /// Over what.
+        /// The transport.
         transport: Transport,
     },
     /// The transport cannot be had.
@@ -32,7 +32,7 @@ pub enum Error {
     Ended {
         /// Transactions before, those of the warm-up included.
         done: u64,
-        /// How it ended.
+        /// Its status.
         status: Status,
     },
     /// A message is too long.
@@ -52,7 +52,7 @@ pub enum Error {
     /// There is no memory for delays.
     #[error("no memory for the delays that are to be injected")]
     Memory {
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The bursts do not show what the window hides.

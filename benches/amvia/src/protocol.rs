@@ -8,7 +8,7 @@ use jitterlab_base::named;
 pub enum Protocol {
     /// Request, acknowledgement, reply.
     Amvia,
-    /// The same with the acknowledgement on the reply.
+    /// The same protocol with the acknowledgement on the reply.
     AmviaRiding,
     /// Request, reply, acknowledgement of the reply.
     Amudp,
@@ -34,8 +34,8 @@ impl Protocol {
         }
     }
 
-    /// How long the target's acknowledgement waits to ride on its reply, in nanoseconds ([`Config::ack_delay`]): a handler
-    /// of this suite is done long before.
+    /// The time that the target's acknowledgement waits to ride on its reply, in nanoseconds ([`Config::ack_delay`]). A
+    /// handler of this suite is done long before.
     pub fn ack_delay(self) -> u64 {
         match self {
             Protocol::AmviaRiding => 1_000_000,

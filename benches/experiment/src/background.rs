@@ -15,7 +15,7 @@ use crate::mpi::PROGRAM;
 use crate::scene::Mpi;
 use crate::spec::Load;
 
-/// The line by which a load says that it begins. A measurement that began before would count as measured under it.
+/// The line that a load prints when it begins. A measurement that began before would count as measured under it.
 const BEGINS: &str = "^sending$";
 
 /// A load between hosts goes on until it is stopped.
@@ -117,7 +117,7 @@ fn of_load(said: String) -> String {
     format!("the background load: {said}")
 }
 
-/// The one-way bandwidth in bytes a second, of which loads are shares: from the first host that sends.
+/// The one-way bandwidth in bytes a second that loads are shares of, from the first host that sends.
 ///
 /// # Errors
 /// Why it is not known.
@@ -186,7 +186,7 @@ fn of_ranks(load: &Load, pattern: &str, percent: f64) -> impl Iterator<Item = St
         .chain(words(&["--size", &load.message().to_string()]))
 }
 
-/// A load between ranks, as one between hosts says what it was: the bandwidth is that of a rank that sends.
+/// A load between ranks in the terms of one between hosts: the bandwidth is that of a rank that sends.
 fn between_ranks(report: &load::Report) -> Produced {
     let bandwidths = report.per_rank.iter().map(|rank| rank.bandwidth);
     let unarrived = report

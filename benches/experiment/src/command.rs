@@ -19,7 +19,7 @@ pub enum Failed {
 }
 
 impl Failed {
-    /// Why.
+    /// The reason.
     pub fn reason(self) -> String {
         match self {
             Failed::Once(reason) | Failed::Always(reason) => reason,

@@ -65,18 +65,18 @@ pub enum ConductError {
     Store(#[from] StoreError),
 }
 
-/// What happens, for whoever watches.
+/// An event, for whoever watches.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// It begins, or goes on.
     Begins {
         /// Runs of the schedule.
         runs: usize,
-        /// Of these, runs that were finished before.
+        /// Runs of the schedule that were finished before.
         finished: usize,
-        /// What is measured on.
+        /// The environment of the measurement.
         environment: &'a Environment,
-        /// How long it will take as far as is known, in seconds.
+        /// The time that it will take as far as is known, in seconds.
         seconds_left: f64,
     },
     /// An attempt at a run begins.
@@ -86,24 +86,24 @@ pub enum Event<'a> {
     },
     /// An attempt at a run has ended and is recorded.
     RunEnded {
-        /// What was recorded.
+        /// The record of the attempt.
         record: &'a RunRecord,
         /// Its samples in nanoseconds, if it has any.
         samples: &'a [f64],
         /// Runs that are finished.
         finished: usize,
-        /// How many samples its programs had published by then.
+        /// The number of samples that its programs had published by then.
         live: u64,
-        /// How long the rest will take, in seconds.
+        /// The time that the rest will take, in seconds.
         seconds_left: f64,
     },
     /// A pilot, or a block after it, tells how many repetitions are enough.
     Planned {
-        /// How many, and what they resolve.
+        /// The number of repetitions, and what they resolve.
         enough: &'a Enough,
         /// Runs of the schedule.
         runs: usize,
-        /// How long the rest will take, in seconds.
+        /// The time that the rest will take, in seconds.
         seconds_left: f64,
     },
     /// A host is not there, or not any more, and the experiment goes on without it.
@@ -119,12 +119,12 @@ pub enum Event<'a> {
     GoesOn,
     /// Distributions were fitted.
     Fitted {
-        /// To what, and which.
+        /// The fits: the load that each imitates, and its distributions.
         fits: &'a [Fit],
     },
 }
 
-/// What has become of the runs of a schedule.
+/// The fates of the runs of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     /// Runs that were measured.
@@ -298,7 +298,7 @@ fn tell_lost(hosts: &mut Hosts, watch: &mut dyn FnMut(Event)) -> Option<(String,
     first.map(|(host, reason)| (host.into(), reason))
 }
 
-/// As many repetitions as are planned, and at least those that were begun.
+/// The number of repetitions that are planned, and at least of those that were begun.
 fn blocks(experiment: &Experiment, recorder: &Recorder, planned: Option<&Enough>) -> u32 {
     let begun = begun(experiment, recorder.folder().attempts());
     planned.map_or(begun, |enough| enough.repetitions.max(begun))
@@ -376,9 +376,9 @@ fn now() -> String {
 
 /// One attempt at a run.
 struct Attempt {
-    /// What is to be recorded of it.
+    /// The record of the attempt.
     record: RunRecord,
-    /// In nanoseconds; they are stored.
+    /// The samples in nanoseconds; they are stored.
     samples: Vec<f64>,
     /// It failed, and would again.
     is_hopeless: bool,
@@ -457,7 +457,7 @@ fn attempt<'a>(
     })
 }
 
-/// How long a schedule takes, in seconds, as far as its file tells.
+/// The time that a schedule takes, in seconds, as far as its file tells.
 pub fn duration(runs: &[Run]) -> f64 {
     Estimate::new().seconds(runs)
 }

@@ -1,4 +1,4 @@
-//! What is injected, as it lies in the result folder.
+//! The delays that are injected, as they lie in the result folder.
 
 use jitterlab_injector::check::AskedAndMade;
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use crate::level::Level;
 /// The content of a file of delays.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delays {
-    /// A distribution table, of which delays are drawn.
+    /// A distribution table that delays are drawn from.
     Table(Vec<u8>),
-    /// A recording, of which they come in their order.
+    /// A recording whose delays come in their order.
     Recording(Vec<u8>),
 }
 

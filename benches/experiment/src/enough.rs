@@ -1,9 +1,9 @@
 //! Enough runs: how many repetitions it takes to find the change that an experiment is to resolve.
 //!
-//! The question of an experiment is what variation costs: each run under delays that vary is compared with that of its block under constant delays of
-//! the same mean, by a paired t test of the logarithms of their ratios. An experiment without constant delays asks what load or delays cost, against
-//! the level none. After a pilot the standard deviation of these logarithms tells how many blocks the test
-//! takes; it is looked at again after each block, until there are as many as it asks for.
+//! The question of an experiment is what variation costs. Each run under delays that vary is compared with the run of its block under
+//! constant delays of the same mean, by a paired t test of the logarithms of their ratios. An experiment without constant delays asks what
+//! load or delays cost, against the level none. After a pilot, the standard deviation of these logarithms tells how many blocks the test
+//! takes. It is looked at again after each block, until there are as many as it asks for.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub const ALPHA: f64 = 0.05;
 /// The chance that a change which is there is found.
 pub const POWER: f64 = 0.9;
 
-/// How many repetitions an experiment takes.
+/// The number of repetitions that an experiment takes.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Enough {
     /// Blocks that are done: as many as are needed, or as the time allows.
@@ -55,7 +55,8 @@ impl Comparison {
     }
 }
 
-/// How many repetitions `experiment` takes, by what was measured; `None` where the file says how many, or nothing can be compared yet.
+/// The number of repetitions that `experiment` takes, by what was measured; `None` where the file gives the number, or nothing
+/// can be compared yet.
 ///
 /// The tests are corrected for their number, as the report corrects them: the plan asks for Bonferroni's level, which is the hardest step of Holm's.
 pub fn enough(experiment: &Experiment, attempts: &[RunRecord]) -> Option<Enough> {
@@ -78,7 +79,7 @@ pub fn enough(experiment: &Experiment, attempts: &[RunRecord]) -> Option<Enough>
         let needed = needed.map_or(Repetitions::MOST, |n| {
             u32::try_from(n).unwrap_or(Repetitions::MOST)
         });
-        // Blocks of which a run failed make no pair.
+        // A block with a failed run makes no pair.
         let blocks = blocks(comparison, experiment, attempts);
         let needed = needed.saturating_add(blocks.saturating_sub(pairs as u32));
         if decided_by.is_empty() || needed > most {

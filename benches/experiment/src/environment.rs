@@ -1,4 +1,4 @@
-//! What was measured on.
+//! The environment of a measurement.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use jitterlab_node_tuning::tune::{self, Asked};
 use procfs::{CpuInfo, Current, Meminfo};
 use serde::{Deserialize, Serialize};
 
-/// What an experiment was measured on.
+/// The environment that an experiment was measured in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// The version of `jitterlab run`, with its build.
     pub jitterlab: String,
     /// When it began, UTC (RFC 3339).
     pub started: String,
-    /// One-way bandwidth in bytes a second of which loads are shares; none without loads.
+    /// One-way bandwidth in bytes a second that loads are shares of; none without loads.
     #[serde(deserialize_with = "Option::deserialize")]
     pub bandwidth: Option<f64>,
     /// The hosts by the names that the experiment gives them.
@@ -27,16 +27,16 @@ pub struct Environment {
     pub resumed: Vec<Resumption>,
 }
 
-/// What an experiment went on with.
+/// The environment that an experiment went on in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resumption {
     /// The version of `jitterlab run`, with its build.
     pub jitterlab: String,
-    /// When, UTC (RFC 3339).
+    /// The time of it, UTC (RFC 3339).
     pub started: String,
     /// The hosts as they stood then.
     pub hosts: BTreeMap<String, Node>,
-    /// What was no longer as in the beginning, for people.
+    /// The things that were no longer as in the beginning, for people.
     pub changed: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Environment {
         changes
     }
 
-    /// What is no longer as in the beginning, since the experiment went on last.
+    /// The things that are no longer as in the beginning, since the experiment went on last.
     pub fn changed(&self) -> &[String] {
         self.resumed.last().map_or(&[], |last| &last.changed)
     }
@@ -95,11 +95,11 @@ pub struct Node {
     pub cpu: String,
     /// CPUs that are online.
     pub cpus: usize,
-    /// Whether it is a virtual machine.
+    /// True if it is a virtual machine.
     pub virtual_machine: bool,
     /// Memory in bytes.
     pub memory: u64,
-    /// What times are measured with.
+    /// The clock that times are measured with.
     pub clock: Source,
     /// Time that a reading takes, in nanoseconds.
     pub clock_read_ns: f64,
@@ -110,15 +110,15 @@ pub struct Node {
     /// Whatever of the system decides on microseconds, as it stood: the name of the setting and
     /// its value, `none` where the system does not have it.
     pub settings: BTreeMap<String, String>,
-    /// How the node is tuned; nothing of a node that has no cores to measure on.
+    /// The tuning of the node; none if it has no cores to measure on.
     #[serde(deserialize_with = "Option::deserialize")]
     pub tuning: Option<Tuning>,
 }
 
-/// How a node is tuned.
+/// The tuning of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
-    /// Whether `jitterlab tune apply` was used there; otherwise its default is what is compared with.
+    /// True if `jitterlab tune apply` was used there; otherwise its default is what is compared with.
     pub applied: bool,
     /// The CPUs that nothing else is to run on, which measure.
     pub measuring: String,
@@ -235,8 +235,8 @@ impl Tuning {
 }
 
 impl Node {
-    /// What of it should stay as it is as long as one measures, by name. Not what is measured of the clock,
-    /// which varies, and not how much memory there is.
+    /// The facts, by name, that should stay as they are while one measures. Figures of the clock, which
+    /// vary, and the size of memory are not among them.
     fn facts(&self) -> BTreeMap<String, String> {
         let named = |name: &str, value: &dyn ToString| (name.to_string(), value.to_string());
         let mut facts = BTreeMap::from([

@@ -1,4 +1,4 @@
-//! How long the rest of an experiment will take.
+//! The time that the rest of an experiment will take.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::schedule::Run;
 /// Runs that take about as long as each other.
 type Kind = (SuiteKind, String, LevelKind);
 
-/// What is known of how long runs take.
+/// The times that runs took so far.
 #[derive(Debug, Clone, Default)]
 pub struct Estimate {
     /// Seconds, and over how many attempts.
@@ -30,8 +30,8 @@ impl Estimate {
         *attempts += 1;
     }
 
-    /// How long runs will take, in seconds: each as long as those of its suite, case and kind of
-    /// level did so far; where there was none, as long as the file makes it, and a little for
+    /// The time that runs will take, in seconds. Each takes as long as those of its suite, case and
+    /// kind of level did so far; if there was none, as long as the file makes it, and a little for
     /// starting and ending.
     pub fn seconds<'a>(&self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> f64 {
         const STARTING: f64 = 0.3;

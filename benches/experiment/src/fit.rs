@@ -1,4 +1,4 @@
-//! From the round-trip times under load to the tables that imitate it.
+//! Makes tables that imitate a load from the round-trip times under it.
 //!
 //! What a table holds is the *excess* of a load: how much longer a round trip takes under it than
 //! the median round trip without it. One delay is injected into each round trip, so that a round
@@ -15,10 +15,10 @@ use jitterlab_stats::imitation::{Closeness, Fault, NEAR};
 use jitterlab_stats::{Error, summary};
 use serde::{Deserialize, Serialize};
 
-/// What the tables for one load were made from.
+/// The origin of the tables for one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
-    /// Over what the load was measured.
+    /// The transport that the load was measured over.
     pub transport: Transport,
     /// The load in percent.
     pub percent: u8,
@@ -39,16 +39,16 @@ pub struct Fit {
 /// A shape that cannot be made from an excess.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Which.
+    /// The shape.
     pub shape: Member,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
 /// One of the distributions for a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedMember {
-    /// Which.
+    /// The shape.
     pub shape: Member,
     /// The distribution, in nanoseconds; none where the table is made from the excess itself.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -64,7 +64,7 @@ pub struct FittedMember {
 }
 
 impl Fit {
-    /// What was made of a shape, or why nothing could be; `None` where it was not asked for.
+    /// The table of a shape, or the reason why it could not be made; `None` where it was not asked for.
     pub fn of(&self, shape: Member) -> Option<Result<&FittedMember, &Refused>> {
         let refused = self.refused.iter().find(|refused| refused.shape == shape);
         let made = self.members.iter().find(|member| member.shape == shape);
@@ -78,7 +78,7 @@ impl FittedMember {
         self.closeness.fault().filter(|_| self.shape.imitates())
     }
 
-    /// The same for people, of a table made for a load of `percent`.
+    /// The fault in words for people, for a table made for a load of `percent`.
     pub fn poor(&self, percent: u8) -> Option<String> {
         let close = &self.closeness;
         let shape = self.shape;
@@ -120,8 +120,8 @@ pub struct Imitation {
     pub closeness: Closeness,
 }
 
-/// How much longer round trips take under a load than the median one without, in nanoseconds;
-/// negative where they took less.
+/// The excess of round trips under a load over the median one without, in nanoseconds; negative
+/// where they took less.
 pub fn excess(under_load: &[f64], baseline_median: f64) -> Vec<f64> {
     under_load.iter().map(|rtt| rtt - baseline_median).collect()
 }
@@ -164,8 +164,8 @@ pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Imitations
         .collect())
 }
 
-/// Holds a table that claims to imitate nothing to what it was made for: the mean of the excess and, if it is constant, no deviation. By how much scales
-/// vary follows from their law, of which no table holds the far tail.
+/// Checks that a table which claims to imitate nothing is as it was asked for: it has the mean of the excess and, if it is constant, no
+/// deviation. How much scales vary follows from their law, and no table holds its far tail.
 fn as_asked(shape: Member, table: &DistributionTable, mean: f64) -> Result<(), String> {
     let std = match shape {
         Member::Uniform => 0.0,
@@ -191,7 +191,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
-    /// Excesses of which a good part is negative, as under a light load.
+    /// Excesses that are negative for a good part, as under a light load.
     fn light_load() -> Vec<f64> {
         let law = Distribution::LogNormal {
             shape: 0.9,
@@ -314,7 +314,7 @@ mod tests {
             let shape = instead(&[fit(Member::Lognormal), fit(Member::Empirical)]);
             (member(Member::Lognormal).poor(40), shape)
         };
-        // Where a table of the excess itself is none, no table is one.
+        // If a table of the excess itself is no imitation, no table is one.
         let (clipped, shape) = told(18_100.0, 106_000.0);
         assert_eq!(shape, Member::Replay);
         assert_eq!(

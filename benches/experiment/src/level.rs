@@ -23,7 +23,7 @@ pub enum Level {
     Injected {
         /// The load whose excess round-trip time is imitated, in percent.
         percent: u8,
-        /// Which of the distributions that are made from it is injected.
+        /// The distribution, of those that are made from it, that is injected.
         shape: Member,
     },
     /// Delays are injected that have the mean of a load's excess, and another variation.
@@ -35,12 +35,12 @@ pub enum Level {
     },
     /// One delay is injected.
     Delay {
-        /// How long it is, in nanoseconds.
+        /// Its length, in nanoseconds.
         ns: u64,
     },
     /// Delays of a shape are injected.
     Shape {
-        /// Which shape.
+        /// The shape.
         shape: Shape,
         /// Their mean, in nanoseconds.
         mean_ns: u64,
@@ -115,7 +115,7 @@ impl Level {
         }
     }
 
-    /// Whether all the delays that it injects are the same.
+    /// True if all the delays that it injects are the same.
     pub fn is_constant(self) -> bool {
         match self {
             Level::Injected { shape, .. } => shape == Member::Uniform,
@@ -126,8 +126,8 @@ impl Level {
         }
     }
 
-    /// The levels whose delays all have the mean of this one's, which vary: against one of these it shows what variation
-    /// costs. None where its delays do not vary, or nothing is known of their mean: that of a replay depends on the stretch, and on when a
+    /// The levels of constant delays with the mean of this level, whose delays vary: their difference shows what variation costs. There is
+    /// none where its delays do not vary, or nothing is known of their mean. The mean of a replay depends on the stretch, and on when a
     /// program sends.
     pub fn constants(self) -> Vec<Level> {
         match self {
@@ -182,7 +182,7 @@ impl Level {
 }
 
 impl fmt::Display for Level {
-    /// For people: `no load`, `load 60 %`, `injected lognormal of load 60 %`.
+    /// The level for people: `no load`, `load 60 %`, `injected lognormal of load 60 %`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Level::None => f.write_str("no load"),
@@ -233,9 +233,9 @@ impl LevelKind {
 /// The part of an experiment that a run belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// What the network does, with and without load. Distributions are fitted from it.
+    /// The network with and without load. Distributions are fitted from it.
     Characterise,
-    /// What programs do when those distributions are injected.
+    /// The programs with those distributions injected.
     Inject,
 }
 

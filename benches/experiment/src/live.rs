@@ -18,7 +18,7 @@ pub const FILE: &str = "live.json";
 /// Whoever looks on looks at most ten times a second.
 pub const PERIOD: Duration = Duration::from_millis(100);
 
-/// How far an attempt at a run is.
+/// The stage of an attempt at a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -37,23 +37,23 @@ pub struct Now {
     pub run: String,
     /// The attempt, counted from 1.
     pub attempt: u32,
-    /// How far it is.
+    /// The stage that it has come to.
     pub stage: Stage,
     /// When it began, UTC (RFC 3339, milliseconds).
     pub started: String,
-    /// How long it has taken so far, in seconds.
+    /// The time that it has taken so far, in seconds.
     pub seconds: f64,
     /// Runs of the schedule that are behind it.
     pub finished: usize,
     /// Runs of the schedule.
     pub runs: usize,
-    /// How long the experiment will still take, in seconds, as far as is known.
+    /// The time that the experiment will still take, in seconds, as far as is known.
     pub seconds_left: f64,
     /// Samples so far.
     pub samples: u64,
-    /// What the program that measures has published.
+    /// The figures that the program that measures has published.
     pub measured: Total,
-    /// What the background load has published.
+    /// The figures that the background load has published.
     #[serde(deserialize_with = "Option::deserialize")]
     pub load: Option<Total>,
     /// The line that the program printed last, of one that publishes nothing.
@@ -71,7 +71,7 @@ impl Now {
     }
 }
 
-/// Where the run that is under way is told of, and looked at.
+/// The board that tells of the run that is under way.
 #[derive(Debug, Default)]
 pub struct Board {
     state: Mutex<State>,
@@ -81,10 +81,10 @@ pub struct Board {
 #[derive(Debug, Default)]
 struct State {
     now: Option<(Now, Instant)>,
-    /// What was published, by host: by what is measured, and by programs beside it.
+    /// The figures that were published, by host: by what is measured, and by programs beside it.
     measured: BTreeMap<String, Total>,
     beside: BTreeMap<(String, u32), Total>,
-    /// How often it has changed.
+    /// The number of its changes.
     changes: u64,
     is_closed: bool,
 }

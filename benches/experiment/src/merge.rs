@@ -29,7 +29,7 @@ pub enum MergeError {
         /// The line in which they differ.
         difference: String,
     },
-    /// What was injected into them differs.
+    /// The delays that were injected into them differ.
     #[error(
         "{a} and {b} have different delays: {file} is not the same. Tables that imitate a load are fitted anew in each folder",
         a = a.display(), b = b.display()
@@ -59,7 +59,7 @@ pub enum MergeError {
     /// There is something already.
     #[error("{path} already exists. Name a new folder for the merged results", path = path.display())]
     Exists {
-        /// Where the merged folder was to be.
+        /// The place of the merged folder.
         path: PathBuf,
     },
     /// The merged folder cannot be written.
@@ -67,7 +67,7 @@ pub enum MergeError {
     Make {
         /// The merged folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -118,7 +118,7 @@ pub fn merge(folders: &[PathBuf], into: &Path) -> Result<Vec<Part>, MergeError> 
 struct Source {
     folder: ResultFolder,
     environment: Environment,
-    /// What was injected, by file.
+    /// The delays that were injected, by file.
     tables: BTreeMap<String, Vec<u8>>,
     parts: Vec<Part>,
 }
@@ -302,7 +302,7 @@ pub fn first_difference(a: &str, b: &str) -> Option<String> {
     })
 }
 
-/// Whether loads that are shares of two bandwidths mean the same: to within 5 %.
+/// True if loads that are shares of two bandwidths mean the same: to within 5 %.
 pub fn is_one_bandwidth(a: f64, b: f64) -> bool {
     (a / b).max(b / a) <= 1.05
 }

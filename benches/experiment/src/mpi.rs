@@ -1,27 +1,27 @@
-//! What starting ranks over MPI takes, and what to do where it is missing.
+//! The needs of ranks over MPI, and what to do where they are missing.
 
 use crate::scene::Launcher;
 
 /// The program of ranks.
 pub const PROGRAM: &str = "jitterlab-mpi";
 
-/// What Open MPI's launcher finds in its environment. Whoever runs it as root has decided that already, and more
-/// ranks than CPUs are a person's choice, too.
+/// The variables for Open MPI's launcher. Whoever runs it as root has decided that already, and more ranks than
+/// CPUs are a person's choice, too.
 pub const ENVIRONMENT: [(&str, &str); 3] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
 ];
 
-/// The variable by which Slurm tells that something runs in an allocation.
+/// The variable that Slurm sets for what runs in an allocation.
 pub const ALLOCATION: &str = "SLURM_JOB_ID";
 
 const BUILD: &str = "`cargo build --release -p jitterlab-mpi`";
 
-/// What ranks need, and is not there.
+/// The needs of ranks that are missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// What starts them.
+    /// The program that starts them.
     pub launcher: Option<Launcher>,
     /// [`PROGRAM`].
     pub program: bool,

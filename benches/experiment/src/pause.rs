@@ -9,10 +9,10 @@ use std::time::Duration;
 /// The file. While it is there, no further run begins.
 pub const FILE: &str = "pause";
 
-/// Between two looks for it.
+/// The time between two looks for it.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Whether no further run begins.
+/// True if no further run begins.
 pub fn is_paused(folder: &Path) -> bool {
     folder.join(FILE).exists()
 }

@@ -21,11 +21,11 @@ use crate::tables::ByLevel;
 /// The yield of a run.
 #[derive(Debug)]
 pub struct Performed {
-    /// What its suite measured.
+    /// The measurements of its suite.
     pub measured: Measured,
     /// The load that was produced.
     pub load: Option<Produced>,
-    /// What was injected.
+    /// The delays that were injected.
     pub injection: Option<Injection>,
 }
 
@@ -126,9 +126,9 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// What stands before a command into which nothing is injected. The run time of a program holds
-    /// its start, and starting under the library takes milliseconds. So where a program is compared
-    /// with itself under delays, it has the library at every level, with delays of 0.
+    /// The words before a command into which nothing is injected. The run time of a program holds
+    /// its start, and starting under the library takes milliseconds. So a program that is compared
+    /// with itself under delays has the library at every level, with delays of 0.
     fn undelayed(&mut self, run: &Run<'a>) -> Result<Vec<String>, String> {
         let is_compared =
             run.work.is_compared() && run.work.levels().contains(&LevelKind::Injected);
@@ -140,8 +140,8 @@ impl<'a> Bench<'a> {
         self.under_library(run, &none, "/dev/null")
     }
 
-    /// What stands before a command that is to run with the library and with delays; the files
-    /// that this takes are put where the command will run.
+    /// The words before a command that is to run with the library and with delays. The files that
+    /// this takes are put where the command will run.
     fn under_library(
         &mut self,
         run: &Run<'a>,
@@ -177,7 +177,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The options of `inject run` by which a recording is replayed.
+/// The options of `inject run` that replay a recording.
 fn replayed(replay: Replay) -> Vec<String> {
     let by_message = (replay.order == Order::ByMessage).then_some("--by-message");
     let each_rank = (replay.stretch == Stretch::Each).then_some("--each-rank");

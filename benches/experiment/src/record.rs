@@ -1,4 +1,4 @@
-//! What is recorded of a run: one line of `runs.jsonl` for each attempt that ended.
+//! The record of a run: one line of `runs.jsonl` for each attempt that ended.
 //!
 //! A field that may have no value is stored as null: one that is not there at all is refused.
 
@@ -34,19 +34,19 @@ pub struct RunRecord {
     pub suite: SuiteKind,
     /// The case of the suite; of an application, its name.
     pub case: String,
-    /// What carried the messages, where the suite chooses.
+    /// The transport of the messages, where the suite chooses.
     #[serde(deserialize_with = "Option::deserialize")]
     pub transport: Option<Transport>,
     /// The condition.
     pub level: Level,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it failed.
+    /// The reason of its failure.
     #[serde(deserialize_with = "Option::deserialize")]
     pub reason: Option<String>,
     /// When it began, UTC (RFC 3339, milliseconds).
     pub started: String,
-    /// How long it took in seconds, preparation included.
+    /// The time that it took in seconds, preparation included.
     pub seconds: f64,
     /// The file of its samples, relative to the result folder.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -54,13 +54,13 @@ pub struct RunRecord {
     /// Number of samples.
     #[serde(deserialize_with = "Option::deserialize")]
     pub n: Option<u64>,
-    /// What was measured; nothing where it failed.
+    /// The measurement; none where it failed.
     #[serde(deserialize_with = "Option::deserialize")]
     pub result: Option<SuiteResult>,
-    /// What `jitterlab load run` produced, at a level of load.
+    /// The load that `jitterlab load run` produced, at a level of load.
     #[serde(deserialize_with = "Option::deserialize")]
     pub load: Option<Produced>,
-    /// What was injected, at an injected level.
+    /// The delays that were injected, at an injected level.
     #[serde(deserialize_with = "Option::deserialize")]
     pub injection: Option<Injection>,
 }
@@ -77,17 +77,17 @@ impl RunRecord {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Measured.
     Done,
-    /// Not measured.
+    /// It was not measured.
     Failed,
 }
 
-/// What the preloaded library reports of the delays of a run, over all processes of the program.
+/// The preloaded library's report of the delays of a run, over all processes of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Injection {
     /// Messages that were delayed.

@@ -1,4 +1,4 @@
-//! From an experiment to the order of its runs.
+//! Makes an experiment into its runs, in their order.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -17,9 +17,9 @@ pub struct Run<'a> {
     pub phase: Phase,
     /// The block, counted from 1: every block holds every run of its phase once.
     pub block: u32,
-    /// What is measured.
+    /// The work that is measured.
     pub work: Work<'a>,
-    /// Under which condition.
+    /// The condition.
     pub level: Level,
     /// The seed of whatever is drawn at random in it. Runs of a block share theirs: their loads
     /// and delays then differ by level alone.
@@ -27,7 +27,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The name of the run, of which there is one: suite-case-transport-variant.level.repetition.
+    /// The name of the run, which no other has: suite-case-transport-variant.level.repetition.
     pub fn id(&self) -> String {
         let (suite, case) = (self.work.suite().name(), self.work.case());
         let transport = match self.work.transport() {

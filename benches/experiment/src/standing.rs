@@ -1,4 +1,4 @@
-//! How far an experiment has come, by what its folder holds: for whoever looks on.
+//! The progress of an experiment, by what its folder holds: for whoever looks on.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use crate::record::{Outcome, RunRecord};
 use crate::schedule::{Run, schedule};
 use crate::spec::Experiment;
 
-/// How far an experiment has come.
+/// The progress of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// Runs of the schedule.
     pub runs: usize,
-    /// Of these, runs that are left: neither measured, nor tried as often as the file says.
+    /// Runs of the schedule that are left: neither measured, nor tried as often as the file says.
     pub left: usize,
     /// Runs that were tried and not measured; some of them may be tried again.
     pub failed: usize,
-    /// How long those that are left will take, in seconds, as far as is known.
+    /// The time that those that are left will take, in seconds, as far as is known.
     pub seconds_left: f64,
-    /// The run that is the next one, or under way. Nothing where none is left, or where one that is left has
+    /// The run that is the next one, or under way. `None` where no run is left, or where one that is left has
     /// failed: nobody can tell from the folder whether it is tried again, or would fail again and is passed over.
     pub next: Option<String>,
 }
 
 impl Standing {
-    /// By all attempts that have ended.
+    /// The standing after all attempts that have ended.
     pub fn of(experiment: &Experiment, attempts: &[RunRecord]) -> Self {
         let mut tried: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
         let mut estimate = Estimate::new();

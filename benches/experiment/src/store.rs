@@ -52,11 +52,11 @@ pub enum StoreError {
     /// The system refused.
     #[error("cannot {action} {path}", path = path.display())]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory that is none.
@@ -78,7 +78,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What the reader found.
+        /// The error of the reader.
         source: serde_json::Error,
     },
     /// Another version of jitterlab has made it.
@@ -157,7 +157,7 @@ impl ResultFolder {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -186,7 +186,7 @@ impl ResultFolder {
         last.into_values().collect()
     }
 
-    /// What was measured on.
+    /// The environment of the measurement.
     ///
     /// # Errors
     /// The file is missing or broken.
@@ -194,8 +194,8 @@ impl ResultFolder {
         read_json(&self.path.join(ENVIRONMENT))
     }
 
-    /// What was injected and what it was made from; nothing before it was made, or where nothing
-    /// is injected.
+    /// The delays that were injected, with their origin; none before they were made, or where
+    /// nothing is injected.
     ///
     /// # Errors
     /// The file is broken.
@@ -203,7 +203,7 @@ impl ResultFolder {
         self.list(FITS)
     }
 
-    /// What was made for a mean and a standard deviation; nothing if nothing was.
+    /// The delays that were made for a mean and a standard deviation; none if there are none.
     ///
     /// # Errors
     /// The file is broken.
@@ -337,7 +337,7 @@ impl Recorder {
     /// # Errors
     /// The folder is in use, is none, or is broken.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
-        // Nothing is changed in what is no result folder, or one of another format.
+        // A folder that is no result folder, or has another format, is not changed.
         ResultFolder::open(path)?;
         for directory in [SAMPLES, TABLES] {
             let directory = path.join(directory);
@@ -358,7 +358,7 @@ impl Recorder {
         for directory in [path.to_path_buf(), path.join(SAMPLES), path.join(TABLES)] {
             sweep(&directory).map_err(system("remove cut off files of", &directory))?;
         }
-        // Who goes on with a folder wants it to go on.
+        // A user who goes on with a folder wants it to go on.
         pause::set(path, false).map_err(system("remove the pause of", path))?;
         let bytes = fs::read(&file).map_err(system("read", &file))?;
         let whole = whole_lines(&bytes).len() as u64;
@@ -465,7 +465,7 @@ impl Recorder {
         write_atomically(&path, &bytes).map_err(system("write", &path))
     }
 
-    /// How often a run was tried, and whether it is done.
+    /// The number of times that a run was tried, and whether it is done.
     pub fn tried(&self, run: &str) -> (u32, bool) {
         let of_run = self.folder.attempts.iter().filter(|a| a.run == run);
         of_run.fold((0, false), |(tried, done), attempt| {

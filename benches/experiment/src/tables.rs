@@ -1,4 +1,4 @@
-//! What is injected at each level: tables and recordings, which are made once and kept in the result folder.
+//! The delays that are injected at each level: tables and recordings, which are made once and kept in the result folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn brought(path: &Path) -> Result<DistributionTable, TableError> {
     }
 }
 
-/// Makes the tables for which no load has to be measured. Those that were made before the experiment was stopped stay as they are.
+/// Makes the tables that need no measured load. Those that were made before the experiment was stopped stay as they are.
 ///
 /// # Errors
 /// The file of a table is no table any more, or the folder cannot be written.
@@ -87,10 +87,10 @@ pub fn given(
 /// Tables that an experiment asks for, and that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
-    /// Of a file.
+    /// The error of a file.
     #[error(transparent)]
     File(#[from] TableError),
-    /// Of a shape.
+    /// The error of a shape.
     #[error("{0}")]
     Shape(String),
     /// They cannot be kept.
@@ -192,7 +192,7 @@ pub fn poor(experiment: &Experiment, fits: &[Fit]) -> Vec<String> {
     fits.iter().flat_map(of_fit).collect()
 }
 
-/// What a load adds to round trips.
+/// The time that a load adds to round trips.
 struct Excess<'a> {
     injected: &'a InjectedLevels,
     percent: u8,
@@ -208,7 +208,7 @@ struct Excess<'a> {
 }
 
 impl<'a> Excess<'a> {
-    /// What the runs under a load have shown; or why that is nothing.
+    /// The excess of the runs under a load, or the reason why there is none.
     fn measured(
         experiment: &Experiment,
         injected: &'a InjectedLevels,

@@ -6,10 +6,10 @@ use crate::control::Arrived;
 use crate::transport::Network;
 use crate::way::PATIENCE;
 
-/// How long it is from one count to the next.
+/// The time from one count to the next.
 pub(crate) const APART: Duration = Duration::from_millis(5);
 
-/// What has arrived so far of what was sent.
+/// The messages that have arrived so far, of those that were sent.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     sent: u64,
@@ -22,8 +22,9 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Of so many messages these have arrived by `now`. A datagram is lost where none has come through some counts that agree;
-    /// a stream and a reliable connection lose nothing, so that more is waited for as long as for any word of the sink.
+    /// Counts the messages that have arrived by `now`, of those that were `sent`. A datagram is lost where none has come
+    /// through some counts that agree; a stream and a reliable connection lose nothing, so that more is waited for as long as
+    /// for any word of the sink.
     pub(crate) fn new(transport: Network, sent: u64, arrived: Arrived, now: u64) -> Self {
         Arrival {
             sent,
@@ -37,7 +38,7 @@ impl Arrival {
         }
     }
 
-    /// Whether more may come: another count is to be made, [`APART`] from this one.
+    /// True if more may come: another count is to be made, [`APART`] from this one.
     pub(crate) fn is_open(&self) -> bool {
         self.last.messages < self.sent && self.agreeing < self.most
     }
@@ -53,7 +54,7 @@ impl Arrival {
         self.last = arrived;
     }
 
-    /// What has arrived, and when the last of it was first seen.
+    /// The messages that have arrived, and when the last of them was first seen.
     pub(crate) fn end(self) -> (Arrived, u64) {
         (self.last, self.seen)
     }

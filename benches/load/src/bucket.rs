@@ -28,7 +28,7 @@ impl Bucket {
         self.filled_ns += ns;
     }
 
-    /// Whether a message may go now. If so, it has gone.
+    /// True if a message may go now. If so, it has gone.
     pub fn take(&mut self) -> bool {
         let may_go = self.filled_ns >= self.gap_ns;
         if may_go {
@@ -38,7 +38,7 @@ impl Bucket {
         may_go
     }
 
-    /// How long until the next message may go, in nanoseconds; 0 if it may now.
+    /// The time until the next message may go, in nanoseconds; 0 if it may now.
     pub fn wait_ns(&self) -> f64 {
         (self.gap_ns - self.filled_ns).max(0.0)
     }

@@ -1,5 +1,5 @@
-//! What sender and sink say to each other, over a TCP connection beside the load: one line of JSON
-//! each way at a time.
+//! The messages of sender and sink, over a TCP connection beside the load: one line of JSON each
+//! way at a time.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What the sender asks.
+/// The questions of the sender.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Ask {
@@ -20,13 +20,13 @@ pub(crate) enum Ask {
     Count,
 }
 
-/// Where messages may arrive.
+/// The end that messages may arrive at.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Opened {
     pub(crate) port: u16,
 }
 
-/// What has arrived since the place was opened.
+/// The messages that have arrived since the place was opened.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Arrived {
     pub(crate) messages: u64,
@@ -58,8 +58,8 @@ impl Line {
         Ok(self)
     }
 
-    /// From now on words may take as long as a load does; that the other machine is gone is found out
-    /// by the system.
+    /// Words may take as long as a load does from now on. The system finds out that the other machine
+    /// is gone.
     pub(crate) fn be_patient(&self) -> io::Result<()> {
         let stream = self.stream.get_ref();
         setsockopt(stream, sockopt::TcpKeepIdle, &60)?;

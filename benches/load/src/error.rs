@@ -9,33 +9,33 @@ pub enum Error {
     /// Nobody is there to take it.
     #[error("no sink answers at {address}; start `jitterlab load serve --bind {address}` there")]
     NoSink {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// What listens there is something else.
+    /// The program that listens there is something else.
     #[error("the program at {address} is not `jitterlab load serve` of this version: {said}")]
     StrangeSink {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What it said, shortened, or what it did instead.
+        /// The words that it said, shortened, or what it did instead.
         said: String,
     },
     /// The sink was there and is gone.
     #[error("the sink at {address} stopped answering")]
     SinkGone {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The sink cannot take it.
     #[error("the sink at {address} takes no load over verbs: {reason}")]
     Refused {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why, in its words.
+        /// The reason, in the sink's words.
         reason: String,
     },
     /// This end cannot send over verbs.
@@ -44,15 +44,15 @@ pub enum Error {
     /// Nothing arrived when the bandwidth was measured.
     #[error("the sink at {address} received no message while the bandwidth was measured")]
     NoBandwidth {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a sender does next: Algorithm 3, with time passed in.
+//! The next step of a sender: Algorithm 3, with time passed in.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jitterlab_stats::gaps::Gaps;
 
 use crate::bucket::Bucket;
 
-/// Over how long a time sent bytes are added up.
+/// The time over which the bytes sent are added up.
 const INTERVAL: Nanos = Nanos(100_000_000);
 /// Algorithm 3 holds the CPU between messages. A gap longer than this is slept through instead, but
 /// for its end: where there are few CPUs, the level should be felt, not the waiting for it.
@@ -16,7 +16,7 @@ const AWAKE_NS: f64 = 8_000.0;
 /// Whoever stops the load does not wait for a gap that takes seconds.
 const LONGEST_NAP_NS: f64 = 50e6;
 
-/// What a sender does.
+/// The next step of a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Next {
     /// It sends a message, and tells [`Pace::sent`].
@@ -39,7 +39,7 @@ pub(crate) struct Pace {
     sent: Sent,
 }
 
-/// What was sent.
+/// The messages that were sent.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Sent {
     pub(crate) messages: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Sent {
     pub(crate) refused: u64,
     /// The longest time without a message, to the end of the load; 0 of a level of 0.
     pub(crate) longest_gap: u64,
-    /// How long the load has lasted.
+    /// The time that the load has lasted.
     pub(crate) time: u64,
     /// Messages in each tenth of a second.
     pub(crate) intervals: Vec<u64>,
@@ -65,7 +65,7 @@ impl Pace {
         }
     }
 
-    /// What is to be done now.
+    /// The step that is to be done now.
     pub(crate) fn next(&mut self, now: u64) -> Next {
         let passed = now - self.now;
         self.now = now;
@@ -105,7 +105,7 @@ impl Pace {
         self.last_sent = self.now;
     }
 
-    /// What was sent until now.
+    /// The messages that were sent until now.
     pub(crate) fn end(self) -> Sent {
         let last_gap = match self.bucket {
             Some(_) => self.now - self.last_sent,

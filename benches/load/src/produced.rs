@@ -1,4 +1,4 @@
-//! What is told of a load.
+//! The report on a load.
 
 use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
@@ -9,7 +9,7 @@ use crate::transport::Transport;
 /// The load that was produced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Produced {
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
     /// Size of a message in bytes.
     pub message: u64,
@@ -19,9 +19,9 @@ pub struct Produced {
     pub produced_level: f64,
     /// One-way bandwidth in bytes a second.
     pub bandwidth: f64,
-    /// Whether the bandwidth was measured, or given.
+    /// True if the bandwidth was measured, or given.
     pub bandwidth_measured: bool,
-    /// For how long, in seconds.
+    /// The time that it lasted, in seconds.
     pub seconds: f64,
     /// Messages sent.
     pub sent_messages: u64,
@@ -71,8 +71,8 @@ impl Text for Produced {
 }
 
 impl Produced {
-    /// Several loads at one time as one, of which each was asked for a share of a level: what was counted is added, and the
-    /// level produced is what a host sent on the mean. `None` without any.
+    /// Several loads at one time as one. Each was asked for a share of a level. Counts are added, and the level produced is
+    /// what a host sent on the mean. `None` without any load.
     pub fn together(loads: &[Produced], level: f64, share: f64) -> Option<Produced> {
         let first = loads.first()?;
         let sum = |of: fn(&Produced) -> u64| loads.iter().map(of).sum();

@@ -22,7 +22,7 @@ use crate::{Error, Produced};
 /// The load that is wanted.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Over what.
+    /// The transport.
     pub transport: Network,
     /// Over verbs, the place in the network that it is sent from.
     pub adapter: Adapter,
@@ -30,7 +30,7 @@ pub struct Load {
     pub message: Bytes,
     /// Share of the bandwidth.
     pub level: Percent,
-    /// For how long.
+    /// The duration.
     pub duration: Nanos,
     /// One-way bandwidth in bytes a second; measured first where it is not known.
     pub bandwidth: Option<f64>,
@@ -38,7 +38,7 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// How long the bandwidth is measured.
+/// The time that the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 
 /// A sink, and what it has counted.
@@ -98,8 +98,8 @@ impl Sink {
         self.line.hear().map_err(gone)
     }
 
-    /// What has arrived of so many messages once everything that is under way has, and when the last of it was first seen,
-    /// in ticks.
+    /// The messages that have arrived, of so many, once nothing is under way any more, and when the last of them was first
+    /// seen, in ticks.
     fn count_of_all(&mut self, transport: Network, sent: u64) -> Result<(Arrived, u64), Error> {
         let clock = Clock::global();
         let mut arrival = Arrival::new(transport, sent, self.count()?, clock.now());
@@ -122,7 +122,7 @@ impl Load {
         self.run_telling(address, stop, || {})
     }
 
-    /// As [`Load::run`]; `begins` is called when all is prepared and the load begins.
+    /// Does as [`Load::run`]; `begins` is called when all is prepared and the load begins.
     ///
     /// # Errors
     /// As those of [`Load::run`].

@@ -17,7 +17,7 @@ use crate::transport::Network;
 use crate::verbs::Target;
 use crate::way::PATIENCE;
 
-/// How often an idle receiver looks whether its sender is still there.
+/// The time between two looks of an idle receiver whether its sender is still there.
 const LOOK: Duration = Duration::from_millis(50);
 /// Memory that a datagram, or a piece of a stream, is received into.
 const BUFFER: usize = 1 << 18;
@@ -41,8 +41,7 @@ pub fn serve(
     ready(own);
     let places = Arc::new(());
     loop {
-        // What one sender does ends its own thread and nothing else, and that there is no room for one
-        // more may change.
+        // A sender can end its own thread and nothing else, and a lack of room for one more may pass.
         let Ok((control, _)) = listener.accept() else {
             std::thread::sleep(LOOK);
             continue;
@@ -67,7 +66,7 @@ struct Counters {
     ended: AtomicBool,
 }
 
-/// What takes the messages of a sender.
+/// The receiver of the messages of a sender.
 enum Receiver {
     /// A thread, which ends with this value, counts them; they are so long.
     Counted(Arc<Counters>, u64),
@@ -196,7 +195,7 @@ fn receive_stream(listener: &TcpListener, counters: &Counters) {
     }
 }
 
-/// What `take` gives once it has something; `None` if that fails, or the sender has gone before.
+/// The first thing that `take` gives; `None` if that fails, or the sender has gone before.
 fn until_ended<T>(counters: &Counters, mut take: impl FnMut() -> io::Result<T>) -> Option<T> {
     while !counters.ended.load(Ordering::Relaxed) {
         match take() {

@@ -1,4 +1,4 @@
-//! What the messages of background load go over.
+//! The transports of background load.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use jitterlab_base::units::Bytes;
 /// The bytes of a message's number, over verbs.
 pub(crate) const NUMBER: usize = 8;
 
-/// What carries the messages.
+/// A transport of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// Datagrams of the kernel's sockets: what the network cannot carry is lost.
@@ -57,14 +57,14 @@ impl Transport {
     }
 }
 
-/// What goes between a sender and a sink.
+/// A network between a sender and a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// As [`Transport::Udp`].
+    /// [`Transport::Udp`].
     Udp,
-    /// As [`Transport::Tcp`].
+    /// [`Transport::Tcp`].
     Tcp,
-    /// As [`Transport::Verbs`].
+    /// [`Transport::Verbs`].
     Verbs,
 }
 

@@ -19,7 +19,7 @@ const WINDOW: u64 = 64;
 /// One send in so many asks for its completion, which stands for those before it.
 const SIGNALLED: u64 = WINDOW / 4;
 
-/// Which messages are under way.
+/// The messages that are under way.
 #[derive(Debug, Default)]
 struct Window {
     posted: u64,
@@ -32,12 +32,12 @@ impl Window {
         (self.posted - self.completed < WINDOW).then_some(self.posted + 1)
     }
 
-    /// Where a message lies among those that may be under way.
+    /// The place of a message among those that may be under way.
     fn slot(number: u64) -> usize {
         (number % WINDOW) as usize
     }
 
-    /// Whether a message asks for its completion.
+    /// True if a message asks for its completion.
     fn is_signalled(number: u64) -> bool {
         number.is_multiple_of(SIGNALLED)
     }
@@ -209,7 +209,7 @@ impl Target {
         })
     }
 
-    /// What has come.
+    /// The messages that have come.
     pub(crate) fn arrived(&self) -> Arrived {
         let messages = self.last_number();
         Arrived {

@@ -1,4 +1,4 @@
-//! Where the messages go.
+//! The way that the messages go.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::transport::Network;
 use crate::verbs::Source;
 
-/// How long a stream may be blocked before its sink counts as gone.
+/// The time that a stream may be blocked before its sink counts as gone.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The way to a sink, and the message that goes it.

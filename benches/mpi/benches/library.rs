@@ -16,9 +16,9 @@ const SIZE: &str = "8";
 
 struct Way {
     name: &'static str,
-    /// What Open MPI is told.
+    /// The option for Open MPI.
     btl: &'static str,
-    /// How many operations a run measures; a fifth of them are discarded before. Ours warms up by time, and as long.
+    /// The number of operations that a run measures; a fifth of them are discarded before. Ours warms up by time, and as long.
     operations: usize,
     warmup: &'static str,
 }

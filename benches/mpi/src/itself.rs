@@ -1,4 +1,4 @@
-//! What `jitterlab-mpi` tells of its own command line, without an MPI: completions for shells, and manual pages.
+//! The description of `jitterlab-mpi`'s own command line, without an MPI: completions for shells, and manual pages.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
-//! What jitterlab measures over MPI: ping-pong and collectives ([`library`]), the NAS Parallel Benchmarks ([`npb`]),
-//! over a communicator that keeps account of what passes it ([`comm`]); and the load beside which it is measured
-//! ([`load`]).
+//! The measurements over MPI: ping-pong and collectives ([`library`]), the NAS Parallel Benchmarks ([`npb`]), over a
+//! communicator that keeps account of what passes it ([`comm`]); and the load beside which they are made ([`load`]).
 //!
 //! This crate alone needs an MPI. `jitterlab` builds and runs without it, and starts the program
 //! `jitterlab-mpi` with mpirun or srun.

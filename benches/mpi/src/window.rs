@@ -19,16 +19,16 @@ use mpi::traits::{AsRaw as _, CommunicatorCollectives as _};
 /// those of messages do: that is the error handler of a window unless it is given another.
 pub struct Window<'a> {
     handle: ffi::MPI_Win,
-    /// What is put from and got into: MPI touches it between a put or get and the flush after it, behind the compiler's back.
+    /// The memory that is put from and got into: MPI touches it between a put or get and the flush after it, behind the compiler's back.
     own: Vec<UnsafeCell<u8>>,
     message: usize,
-    /// Where this rank's slots begin in rank 0's memory.
+    /// The place where this rank's slots begin in rank 0's memory.
     begin: usize,
     /// The communicator outlives its window.
     comm: PhantomData<&'a SimpleCommunicator>,
 }
 
-/// Whose slots those in rank 0's memory are.
+/// The owners of the slots in rank 0's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
     /// Each rank but rank 0 has its own.
@@ -38,7 +38,7 @@ pub enum Slots {
 }
 
 impl Slots {
-    /// How many times as many slots as a rank has there are, with so many ranks.
+    /// The number of shares, each with the slots of a rank, with so many ranks.
     pub fn shares(self, ranks: usize) -> usize {
         match self {
             Slots::OfEach => ranks - 1,
@@ -46,7 +46,7 @@ impl Slots {
         }
     }
 
-    /// How many of these are before those of a rank.
+    /// The number of these before those of a rank.
     fn before(self, rank: usize) -> usize {
         match self {
             Slots::OfEach => rank.saturating_sub(1),
@@ -55,7 +55,7 @@ impl Slots {
     }
 }
 
-/// What all memory holds.
+/// The byte that all memory is filled with.
 const FILL: u8 = 0x6c;
 
 impl<'a> Window<'a> {
@@ -110,9 +110,9 @@ impl<'a> Window<'a> {
     /// There is no such slot.
     pub fn put(&mut self, slot: usize) {
         let (own, length, place) = self.slot(slot);
-        // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed, and of which
-        // there is no reference to what is inside the cells; at rank 0 as many bytes at `place` are exposed: who has slots here
-        // has as many there. All ranks are locked.
+        // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed. No reference points
+        // into its cells. Rank 0 exposes as many bytes at `place`: a rank with slots here has as many there. All ranks are
+        // locked.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(

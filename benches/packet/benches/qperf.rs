@@ -56,7 +56,7 @@ fn compare() {
     for (transport, size, window, test) in STREAMS {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for pair in 0..PAIRS {
-            // Who goes first alternates, so that a drift of the machine favours nobody.
+            // The one that goes first alternates, so that a drift of the machine favours nobody.
             for first in [true, false] {
                 if first == (pair % 2 == 0) {
                     ours.push(our_round(transport, size, window));
@@ -117,7 +117,7 @@ fn ask(transport: Transport, size: Bytes, window: u32, to: SocketAddr) {
 fn their_round(size: u64, [test, figure]: [&str; 2]) -> f64 {
     let mut command = on_cpu(CLIENT_CPU, "qperf");
     command.args(["-lp", PORT, "127.0.0.1", "-t", &SECONDS.to_string()]);
-    // In bytes a second, all of them.
+    // All of them are in bytes a second.
     command.args(["-m", &size.to_string(), "-uu", test]);
     let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
     let line = said.lines().map(str::trim).find(|line| {

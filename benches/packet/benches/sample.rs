@@ -1,4 +1,4 @@
-//! What it costs to take and keep a sample, above the two readings of the clock that it is made of
+//! The cost of taking and keeping a sample, above the two readings of the clock that it is made of
 //! (goal: under 5 ns). The messages go nowhere: the connection answers from memory.
 //!
 //!     cargo bench -p jitterlab-packet --bench sample

@@ -21,10 +21,10 @@ use distance::{distance, is_same};
 use peers::{CLIENT_CPU, SERVER_CPU, end, on_cpu, ourselves, quantile_of, serve};
 
 const PAIRS: usize = 120;
-/// So many may be left out for each that is kept.
+/// Pairs that may be left out for each that is kept.
 const LEFT_OUT: usize = 10;
 const SIZE: Bytes = Bytes(64);
-/// Of the time that sockperf is given it discards the first 400 and the last 50 ms.
+/// Sockperf discards the first 400 and the last 50 ms of the time that it is given.
 /// It takes no less than a second, and the shorter a pair, the sooner both its rounds have the same path.
 const SECONDS: u64 = 1;
 const WARMUP: Nanos = Nanos(400_000_000);
@@ -240,7 +240,7 @@ fn start(command: &mut Command, ready: &str) -> (Child, String) {
         .map(Result::unwrap)
         .find(|line| line.contains(ready))
         .expect("the server did not come up");
-    // What else it says is read, so that it is never held up by it.
+    // The rest of its output is read, so that it is never held up by it.
     std::thread::spawn(move || lines.for_each(drop));
     (child, line)
 }

@@ -14,17 +14,17 @@ pub enum Error {
         "no peer answers at {address} over {transport}; start `jitterlab packet serve --transport {transport} --bind {address}` there"
     )]
     NoPeer {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Over what.
+        /// The transport.
         transport: Transport,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The other end is something else.
     #[error("the peer at {address} is not `jitterlab packet serve` of this version")]
     StrangePeer {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// The other end has a client.
@@ -32,7 +32,7 @@ pub enum Error {
         "the peer at {address} does not answer: either it serves another client now, or it is not `jitterlab packet serve`"
     )]
     BusyPeer {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// The peer was there and is gone.
@@ -40,21 +40,21 @@ pub enum Error {
     PeerGone {
         /// Messages that it had answered, those of the warm-up included.
         answered: u64,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// One of several is the one that fails.
     #[error("the slave at {address} failed")]
     Slave {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// How.
+        /// The error.
         source: Box<Error>,
     },
     /// No answer came in time for long.
     #[error("{} for {time}. Before that, the peer answered {answered} messages{}", silence(*late), remedy(*late))]
     Silence {
-        /// For how long.
+        /// The time without an answer.
         time: Nanos,
         /// Messages that had been answered, those of the warm-up included.
         answered: u64,
@@ -64,7 +64,7 @@ pub enum Error {
     /// The size cannot be sent over this transport.
     #[error("{transport} carries messages of {least} to {most} bytes in this case, not {size}")]
     Size {
-        /// Over what.
+        /// The transport.
         transport: Transport,
         /// The size asked for, in bytes.
         size: u64,
@@ -73,12 +73,12 @@ pub enum Error {
         /// The most.
         most: u64,
     },
-    /// Nothing wakes who waits for an RDMA write.
+    /// A receiver that waits for an RDMA write is not woken by anything.
     #[error(
         "the operation `write` needs `--wait poll`, because nothing wakes a receiver that sleeps; or use the operation `write-imm` or `send`"
     )]
     BlockingWrite,
-    /// Nothing wakes who waits for a message in shared memory.
+    /// A receiver that waits for a message in shared memory is not woken by anything.
     #[error("shared memory needs `--wait poll`, because nothing wakes a receiver that sleeps")]
     BlockingMemory,
     /// Shared memory cannot be had, or is not shared with the other end.
@@ -110,9 +110,9 @@ pub enum Error {
     /// The other end does not do it.
     #[error("the peer at {address} refuses: {reason}")]
     Refused {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What it says.
+        /// The reason, in its words.
         reason: String,
     },
     /// This end cannot do it.
@@ -124,14 +124,14 @@ pub enum Error {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// What a peer did of which no answer came in time.
+/// The sentence about a peer without an answer in time.
 fn silence(late: u64) -> &'static str {
     match late {
         0 => "the peer has been silent",
@@ -139,7 +139,7 @@ fn silence(late: u64) -> &'static str {
     }
 }
 
-/// What is to be done about it.
+/// The remedy.
 fn remedy(late: u64) -> String {
     match late {
         0 => String::new(),

@@ -69,7 +69,7 @@ impl Pace {
     }
 }
 
-/// How long an end goes on when none of its messages is finished.
+/// The time that an end goes on when none of its messages is finished.
 #[derive(Debug)]
 pub struct Patience {
     timeout: Nanos,
@@ -98,8 +98,8 @@ impl Patience {
         self.asked = 0;
     }
 
-    /// Nothing was: whether it is time to ask the other end, which it is again after each further timeout. `now_ns` reads
-    /// the time since any moment, the same at each call.
+    /// No message came: is it time to ask the other end? It is again after each further timeout. `now_ns` reads the time
+    /// since any moment, the same at each call.
     #[inline]
     pub fn is_over(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
         /// The clock is read once for so many looks: each reading makes what comes wait.

@@ -1,4 +1,4 @@
-//! What a server does for a client.
+//! The service of a server for a client.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::transport::kind::Wait;
 
 /// A client that is silent for as long has gone, or will not mind.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How often a server that gets nothing looks how long that has been, and whether its client is still there.
+/// The time between two looks of a server that gets nothing: how long that has been, and whether its client is still there.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// The next message of a client. Silence is counted from the first look on: a reading of the clock before would make an
@@ -51,7 +51,7 @@ pub(crate) fn exchange(
     connection: &mut impl Connection,
     now_ns: impl Fn() -> u64,
 ) -> io::Result<()> {
-    /// What has been lost on its way here is made up for, up to so many in a row.
+    /// Messages in a row that are made up for, at most, if they were lost on their way here.
     const MOST_LOST: u64 = 64;
     let mut sent = 1;
     connection.send(sent)?;

@@ -1,4 +1,4 @@
-//! What can go wrong with an analysis.
+//! The errors of an analysis.
 
 use std::path::PathBuf;
 
@@ -34,9 +34,9 @@ pub enum Error {
     /// Figures that are no figures.
     #[error("cannot analyse the {what}")]
     Statistics {
-        /// Of what.
+        /// The samples or figures that are analysed.
         what: String,
-        /// What is wrong with them.
+        /// The fault of them.
         source: jitterlab_stats::Error,
     },
     /// A table cannot be put into CSV.
@@ -44,7 +44,7 @@ pub enum Error {
     Csv {
         /// Name of the table.
         id: &'static str,
-        /// Why not.
+        /// The error of the writer.
         source: csv::Error,
     },
     /// A file that an earlier report has left cannot be removed.
@@ -52,7 +52,7 @@ pub enum Error {
     Remove {
         /// The file, or the directory of the report.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A file of the report cannot be written.
@@ -60,7 +60,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! From a result folder to what the analysis is made from: the only place that knows the store.
+//! Reads a result folder into what the analysis is made from. No other place knows the store.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,11 +31,11 @@ use crate::words;
 pub struct Analysed {
     /// The folder.
     pub folder: ResultFolder,
-    /// What was measured on.
+    /// The environment of the measurement.
     pub environment: Environment,
     /// The experiment file as it was frozen.
     pub experiment_file: String,
-    /// What was found.
+    /// The findings.
     pub analysis: Analysis,
 }
 
@@ -66,7 +66,7 @@ impl Analysed {
         })
     }
 
-    /// What was measured, as cases at their levels: any two of them can be compared.
+    /// The measurements, as cases at their levels: any two of them can be compared.
     ///
     /// # Errors
     /// The samples of a run cannot be read.

@@ -25,7 +25,7 @@ pub struct Estimate {
 const TOLD: f64 = 10.0;
 
 impl Estimate {
-    /// An estimate of which nothing more is known.
+    /// An estimate about which nothing more is known.
     pub fn alone(value: f64) -> Self {
         Estimate {
             value,
@@ -116,7 +116,7 @@ impl From<Interval> for Estimate {
     }
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Words.
@@ -155,7 +155,7 @@ impl Value {
         value.map_or(Value::Missing, Value::P)
     }
 
-    /// As people read it.
+    /// The value as people read it.
     pub fn for_people(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
@@ -200,11 +200,11 @@ pub struct Heading {
     pub name: &'static str,
     /// Its heading for people.
     pub text: &'static str,
-    /// What it holds.
+    /// The meaning of its values.
     pub meaning: &'static str,
-    /// Whether people see it; the CSV holds all columns.
+    /// True if people see it; the CSV holds all columns.
     pub shown: bool,
-    /// Whether it holds estimates, which take three columns in CSV: `name`, `name_low`,
+    /// True if it holds estimates, which take three columns in CSV: `name`, `name_low`,
     /// `name_high`.
     pub estimates: bool,
 }
@@ -244,7 +244,7 @@ impl<R> Column<R> {
 pub trait Row: Sized {
     /// Name of the table's file, without the ending.
     const ID: &'static str;
-    /// What the table shows.
+    /// The title of the table.
     const TITLE: &'static str;
 
     /// Its columns.
@@ -256,9 +256,9 @@ pub trait Row: Sized {
 pub struct Table {
     /// Name of its file, without the ending.
     pub id: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
-    /// What its words mean, under the title.
+    /// The meaning of its words, under the title.
     pub note: Option<String>,
     /// Its columns.
     pub headings: Vec<Heading>,
@@ -311,8 +311,8 @@ impl Table {
         names
     }
 
-    /// As CSV (RFC 4180), with a header. Missing values are empty, numbers have as many digits as
-    /// it takes to read the same number back.
+    /// The table as CSV (RFC 4180), with a header. Missing values are empty, and numbers have as
+    /// many digits as it takes to read the same number back.
     ///
     /// # Errors
     /// The writer refuses, which writing to memory does not.
@@ -331,7 +331,7 @@ impl Table {
             .map_err(|error| csv::Error::from(error.into_error()))
     }
 
-    /// For a terminal: columns side by side, those that people see.
+    /// The table for a terminal: columns side by side, those that people see.
     pub fn to_text(&self) -> String {
         let columns = self.text_columns();
         let mut out = format!("{}\n", self.title);
@@ -383,7 +383,7 @@ impl Table {
         (0..self.headings.len()).filter(move |&i| self.headings[i].shown && !is_empty(i))
     }
 
-    /// Whether a column holds numbers, which are set to the right.
+    /// True if a column holds numbers, which are set to the right.
     pub fn is_numeric(&self, column: usize) -> bool {
         let is_text = |row: &Vec<Value>| matches!(row[column], Value::Text(_) | Value::Level(_));
         !self.rows.iter().any(is_text)

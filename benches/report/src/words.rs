@@ -61,8 +61,8 @@ pub fn p(p: f64) -> String {
     minus(show::p_is(p))
 }
 
-/// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean,
-/// and the standard deviation to the background's.
+/// The quality of an emulation, after [`LIMITS`]; `distance` in proportion to the background's
+/// mean, and the standard deviation to the background's.
 pub fn emulation(rank_biserial: f64, distance: f64, std_ratio: f64) -> &'static str {
     match (
         rank_biserial.abs(),
@@ -142,8 +142,8 @@ pub fn wrapped(text: &str) -> String {
     out
 }
 
-/// That something cannot be said, of so many runs that no interval could be given: `cannot be said from 2 runs: they differ
-/// too much`.
+/// The words for what cannot be said from so many runs, since no interval could be given: `cannot be said from 2 runs: they
+/// differ too much`.
 pub fn not_said(runs: usize, noun: &str) -> String {
     match runs {
         0 | 1 => "cannot be said without repeated runs".into(),

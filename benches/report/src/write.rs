@@ -10,7 +10,7 @@ use crate::folder::Analysed;
 use crate::page;
 use crate::table::Table;
 
-/// Where a report stands in its result folder.
+/// The place of a report in its result folder.
 const DIRECTORY: &str = "report";
 
 impl Analysed {

@@ -1,4 +1,4 @@
-//! What tests start or load, and cargo builds for no test by itself: other packages' programs, shared libraries, examples.
+//! The files that tests start or load, and that cargo builds for no test by itself: other packages' programs, shared libraries, examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! How a test says what this machine lacks, so that it is not counted as passed, and what cargo builds for no test by itself.
+//! The way that a test says what this machine lacks, so that it is not counted as passed; and the files that cargo builds for no
+//! test by itself.
 //!
 //! libtest knows no test that skips itself at run time: whoever returns early has passed. A test therefore says so in a
 //! line on stderr, past libtest, which keeps only what is printed with `print!` and `eprint!`. Everybody who runs

@@ -15,7 +15,7 @@ use crate::folder::{self, COPY, WORKER};
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
-    /// Nothing on a file system without locks.
+    /// The lock; none on a file system without locks.
     _in_use: Arc<Option<Flock<File>>>,
     names: Arc<Mutex<Vec<PathBuf>>>,
 }
@@ -35,7 +35,7 @@ impl Directory {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

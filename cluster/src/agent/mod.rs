@@ -50,7 +50,7 @@ struct Agent<W, M> {
     started: u32,
 }
 
-/// What comes from the controller. A link can die without a word, and nobody is there then to end the worker.
+/// The requests of the controller. A link can die without a word, and nobody is there then to end the worker.
 struct Heard<R>(R);
 
 impl<R: Read + AsFd> Read for Heard<R> {
@@ -132,7 +132,7 @@ pub fn serve<M: Serialize>(
     Ok(())
 }
 
-/// Nothing that was started, and no file, outlives the worker.
+/// Ends everything that was started, and removes every file: none outlives the worker.
 fn end<W>(groups: &Groups, directory: &Directory, teller: &Teller<W>) {
     groups.end();
     orphans::end();
@@ -140,7 +140,8 @@ fn end<W>(groups: &Groups, directory: &Directory, teller: &Teller<W>) {
     teller.forget();
 }
 
-/// What was published to a place whose worker was killed, when those who published have ended; nothing where there is none.
+/// The updates that were published to a place whose worker was killed, when those who published have ended; none where there is
+/// no such place.
 fn left(live: &str) -> Result<Option<Update>, String> {
     /// They are killed with their worker.
     const PATIENCE: Duration = Duration::from_secs(2);
@@ -293,8 +294,8 @@ impl<W: Write + Send + 'static, M: Serialize> Agent<W, M> {
         Ok(process)
     }
 
-    /// What nobody has stopped is no part of the next run. While another program runs nobody can
-    /// tell which of the two an orphan belongs to.
+    /// Ends the orphans that nobody has stopped: they are no part of the next run. While another
+    /// program runs, nobody can tell which of the two an orphan belongs to.
     fn end_orphans(&self) {
         if self.running.is_empty() {
             orphans::end();

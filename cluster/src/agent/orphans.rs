@@ -10,7 +10,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use procfs::process::all_processes;
 
-/// From now on orphans come to this process.
+/// Makes orphans come to this process from now on.
 ///
 /// # Errors
 /// The system refuses.

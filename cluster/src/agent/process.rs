@@ -47,7 +47,7 @@ impl Groups {
     }
 }
 
-/// What a program's threads report: once each, so that no program can print faster than somebody
+/// The reports of a program's threads: once each, so that no program can print faster than somebody
 /// listens.
 enum Event {
     Ready(String),
@@ -59,7 +59,7 @@ enum Event {
 /// end; if it is killed, ranks that srun has started live on.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Of what a program prints the last so many bytes are kept at least.
+/// A program's output is kept up to at least so many of its last bytes.
 const KEPT: usize = 1 << 20;
 
 /// The end of what a program has printed.
@@ -96,7 +96,7 @@ impl Tail {
     }
 }
 
-/// What a program says while it runs.
+/// The output of a program while it runs.
 #[derive(Debug, Clone)]
 pub struct Said {
     stdout: Tail,
@@ -190,7 +190,7 @@ impl Process {
         })
     }
 
-    /// What it says while it runs.
+    /// Its output while it runs.
     pub fn said(&self) -> Said {
         Said {
             stdout: self.stdout.clone(),
@@ -243,7 +243,7 @@ impl Process {
             let _ = killpg(self.group, Signal::SIGTERM);
             self.wait(GRACE);
         }
-        // What it has left behind goes with it.
+        // The processes that it has left behind go with it.
         let _ = killpg(self.group, Signal::SIGKILL);
         while self.exited.is_none() || self.open_streams > 0 {
             // A process that left the group may hold the streams open; it is not waited for.
@@ -273,7 +273,7 @@ impl Process {
         while self.exited.is_none() && self.next(deadline).is_some() {}
     }
 
-    /// How it failed, if it has ended by itself and not well. A server that leaves a daemon behind
+    /// The failure, if it has ended by itself and not well. A server that leaves a daemon behind
     /// ends well.
     pub fn failure(&mut self) -> Option<String> {
         while self.next(Instant::now()).is_some() {}
@@ -316,7 +316,7 @@ fn command_of(program: &Program) -> Vec<String> {
         .map(String::from)
         .into();
     if let Some(cpu) = program.cpu {
-        // Not taskset, which knows nothing of a partition of isolated CPUs that would have to be entered first.
+        // taskset will not do: it knows nothing of a partition of isolated CPUs that would have to be entered first.
         let keep = ["jitterlab", "agent", "--cpu", &cpu.to_string(), "--"];
         command.extend(keep.map(String::from));
     }
@@ -324,7 +324,7 @@ fn command_of(program: &Program) -> Vec<String> {
     command
 }
 
-/// Where programs are looked for: first beside the worker's own, so that `jitterlab` is this one.
+/// The path that programs are looked for in: first beside the worker's own, so that `jitterlab` is this one.
 fn search_path() -> OsString {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
@@ -333,7 +333,7 @@ fn search_path() -> OsString {
     std::env::join_paths(places).unwrap_or(path)
 }
 
-/// Whether a program is where one that is started in `directory` is looked for.
+/// True if a program is where one that is started in `directory` is looked for.
 pub fn is_there(program: &str, directory: &Path) -> bool {
     let can_start = |place: &Path| {
         let path = directory.join(place).join(program);

@@ -1,4 +1,4 @@
-//! What programs publish while they run, told to the controller between two replies.
+//! The news that programs publish while they run, told to the controller between two replies.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -55,14 +55,14 @@ impl<W> Teller<W> {
 
 /// A program.
 struct Watched {
-    /// As [`Reply::Live`] names it.
+    /// The number by which [`Reply::Live`] names it.
     id: Option<u32>,
     cpu: Option<usize>,
-    /// Where it publishes; there is none where there can be none.
+    /// The reader of the place where it publishes; none where there can be none.
     reader: Option<Reader>,
     _place: Option<Place>,
     publishes: bool,
-    /// What it prints, of a program that was started here.
+    /// The output of a program that was started here.
     said: Option<Said>,
     last_said: String,
 }
@@ -99,12 +99,12 @@ impl<W: Write + Send + 'static> Teller<W> {
         teller
     }
 
-    /// Where replies go.
+    /// The output that replies go to.
     pub fn output(&self) -> Output<W> {
         self.output.clone()
     }
 
-    /// From now on tells of a program, or of what is published to a place.
+    /// Tells of a program, or of what is published to a place, from now on.
     pub fn watch(
         &self,
         id: Option<u32>,
@@ -136,7 +136,7 @@ impl<W: Write + Send + 'static> Teller<W> {
 }
 
 impl Watched {
-    /// What is new. A controller that is gone is noticed elsewhere.
+    /// Tells the news. A controller that is gone is noticed elsewhere.
     fn tell(&mut self, output: &Output<impl Write>) {
         let id = self.id;
         if let Some(update) = self.reader.as_mut().and_then(Reader::update) {

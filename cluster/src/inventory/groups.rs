@@ -25,7 +25,7 @@ pub struct Variable {
 /// Variables by name.
 pub type Variables = BTreeMap<String, Variable>;
 
-/// What an inventory says of its groups and hosts.
+/// The groups and hosts of an inventory.
 #[derive(Debug, Default)]
 pub struct Groups {
     groups: BTreeMap<String, Group>,
@@ -39,12 +39,12 @@ struct Group {
     variables: [Variables; 2],
 }
 
-/// Where a variable of a group is set.
+/// The place where a variable of a group is set.
 #[derive(Debug, Clone, Copy)]
 pub enum Layer {
-    /// In the inventory.
+    /// The inventory itself.
     Within,
-    /// In a file beside it, which comes before all that the inventory says of any group.
+    /// A file beside it, which comes before all that the inventory says of any group.
     Beside,
 }
 
@@ -87,7 +87,7 @@ impl Groups {
         group.variables[layer as usize].insert(name.into(), variable);
     }
 
-    /// Whether a host is there.
+    /// True if a host is there.
     pub fn has_host(&self, name: &str) -> bool {
         self.hosts.contains_key(name)
     }
@@ -105,7 +105,7 @@ impl Groups {
         parent.children.insert(child.into(), at.clone());
     }
 
-    /// Whether a group is there.
+    /// True if a group is there.
     pub fn has(&self, group: &str) -> bool {
         group == ALL || self.groups.contains_key(group)
     }
@@ -160,7 +160,7 @@ impl Groups {
         Ok(merged.collect())
     }
 
-    /// The groups, those first that hold others. The depth of a group is one more than that of the deepest that holds it.
+    /// The groups, with those that hold others first. The depth of a group is one more than that of the deepest group around it.
     fn by_depth(&self) -> Result<Vec<&str>, Problem> {
         if self.groups.len() > MOST_GROUPS {
             return Err(At::Line(1).problem(format!("more than {MOST_GROUPS} groups")));

@@ -7,7 +7,7 @@ use super::groups::{Groups, Layer, UNGROUPED, Variable, Variables};
 use super::problem::{At, Problem};
 use super::variables::PORT;
 
-/// What the lines of a section are.
+/// The meaning of the lines of a section.
 enum Section {
     Hosts(String),
     Variables(String),
@@ -131,7 +131,7 @@ fn with_port(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a bracket is open at the end.
+/// True if a bracket is open at the end.
 fn in_brackets(text: &str) -> bool {
     text.matches('[').count() > text.matches(']').count()
 }
@@ -161,7 +161,7 @@ fn words(line: &str, at: &At) -> Result<Vec<String>, Problem> {
                 let escaped =
                     escaped.ok_or_else(|| at.problem("the line ends with a backslash"))?;
                 let word = word.get_or_insert_default();
-                // Within quotes it stands for itself before any other character.
+                // A backslash within quotes stands for itself before any other character.
                 if quote.is_some() && !matches!(escaped, '"' | '\\') {
                     word.push('\\');
                 }

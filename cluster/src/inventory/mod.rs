@@ -33,7 +33,7 @@ pub struct Inventory {
     pub hosts: BTreeMap<String, Host>,
     /// Those of the group `spares`, which may replace others.
     pub spares: BTreeMap<String, Host>,
-    /// Where each is named first.
+    /// The place where each is named first.
     places: BTreeMap<String, At>,
 }
 
@@ -110,7 +110,7 @@ impl Inventory {
     }
 }
 
-/// Whether a file of hosts is an inventory, and not one of our own form, which has a key `hosts` or `hosts_file`.
+/// True if a file of hosts is an inventory, and not one of our own form, which has a key `hosts` or `hosts_file`.
 pub fn is_inventory(text: &str, path: &Path) -> bool {
     let is_ours = text.starts_with('{')
         || text

@@ -1,4 +1,4 @@
-//! What is wrong with an inventory, and where.
+//! The problems of an inventory, and their places.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Problem {
     pub says: String,
 }
 
-/// Where something stands in an inventory.
+/// The place of something in an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// A line, counted from 1.

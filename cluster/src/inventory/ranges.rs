@@ -44,7 +44,7 @@ fn of_range(range: &str) -> Result<Vec<String>, String> {
         [first, last, step] => (first, last, step),
         _ => return Err(wrong("is no range")),
     };
-    // As in Ansible: without a first, from 0.
+    // A range without a first begins at 0, as in Ansible.
     let first = if first.is_empty() { "0" } else { first };
     let step: usize = match step.parse() {
         Ok(step) if step > 0 => step,

@@ -103,7 +103,7 @@ pub fn host(name: &str, at: &At, variables: &Variables) -> Result<Host, Problem>
         host.cpu = Some(cpu);
     }
     host.device = text(&["jitterlab_device"])?.map(|(device, _)| device);
-    // A host on this machine may be in a group of others, for which these are.
+    // A host on this machine may be in a group of others, and these variables are meant for those.
     if matches!(host.at, Place::Ssh(_)) {
         host.jitterlab = text(&[PROGRAM])?.map(|(program, _)| program);
         host.key_file = text(&KEY_FILE)?.map(|(file, _)| file);
@@ -179,7 +179,7 @@ fn keys(name: &str, set: &Variable) -> Result<Vec<HostKey>, Problem> {
     let wrong = |why: String| set.at.problem(format!("`{name}`: {why}"));
     let list = match &set.value {
         Value::Sequence(list) => list.clone(),
-        // In INI a list is text, too.
+        // INI has no lists but as text.
         Value::String(text) if text.starts_with('[') => serde_yaml::from_str(text)
             .map_err(|_| wrong("expected a list of public keys".into()))?,
         one => vec![one.clone()],

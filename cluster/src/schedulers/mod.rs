@@ -1,4 +1,4 @@
-//! What a scheduler says: the nodes that a job has, and how a node stands.
+//! The words of a scheduler: the nodes that a job has, and the standing of a node.
 
 mod node;
 mod nodelist;
@@ -20,7 +20,7 @@ pub use nodelist::{counts, expand};
 /// The nodes of a job of Slurm or PBS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// What it is called: `job 17 of Slurm`.
+    /// Its name: `job 17 of Slurm`.
     pub job: String,
     /// Its nodes, in the order in which the scheduler names them.
     pub nodes: Vec<Allocated>,
@@ -29,11 +29,11 @@ pub struct Allocation {
 /// A node of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocated {
-    /// What the scheduler calls it.
+    /// The scheduler's name for it.
     pub name: String,
     /// The ranks that it takes.
     pub ranks: u32,
-    /// Whether it is this machine.
+    /// True if it is this machine.
     pub is_here: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum AllocationError {
         job: String,
         /// The variable.
         variable: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The file that names the nodes cannot be read.
@@ -57,7 +57,7 @@ pub enum AllocationError {
         job: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the reader.
         source: InputError,
     },
     /// A node has no address that others reach it by.
@@ -67,7 +67,7 @@ pub enum AllocationError {
         job: String,
         /// The node.
         node: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -148,7 +148,7 @@ impl Allocation {
     }
 
     /// The address that the other nodes reach a node by: that of its name. A machine often knows its own name by an address of
-    /// loopback, so this one's is the one that it sends to another node from.
+    /// loopback. So this machine's address is the one that it sends to another node from.
     fn address(&self, node: &Allocated) -> io::Result<IpAddr> {
         let other = self.nodes.iter().find(|other| !other.is_here);
         match other.filter(|_| node.is_here) {
@@ -190,7 +190,7 @@ fn slurm(
 
 const NODELIST: &str = "SLURM_JOB_NODELIST";
 const TASKS: &str = "SLURM_TASKS_PER_NODE";
-/// What slurmd calls the node that something runs on.
+/// The variable with slurmd's name for the node that something runs on.
 const NODE: &str = "SLURMD_NODENAME";
 
 fn named(id: Option<String>, scheduler: &str) -> String {
@@ -200,7 +200,7 @@ fn named(id: Option<String>, scheduler: &str) -> String {
     }
 }
 
-/// Whether two names are of one machine: one of them may lack the domain.
+/// True if two names are of one machine: one of them may lack the domain.
 fn is_same(a: &str, b: &str) -> bool {
     let short = |name| str::split(name, '.').next();
     a == b || (!a.contains('.') || !b.contains('.')) && short(a) == short(b)

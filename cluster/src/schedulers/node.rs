@@ -1,4 +1,4 @@
-//! How a node stands with Slurm, and what a health check may do about it: only what is its own.
+//! The standing of a node with Slurm, and what a health check may do about it: only what is its own.
 
 use std::process::Command;
 
@@ -16,14 +16,14 @@ pub struct SlurmNode {
     name: String,
 }
 
-/// How a node stands: its state with its flags, and who has said why.
+/// The standing of a node: its state with its flags, and who has said why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     states: Vec<String>,
     reason: Option<String>,
 }
 
-/// What a health check has found of a node.
+/// The finding of a health check on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
     /// It fits.
@@ -78,12 +78,12 @@ impl Standing {
         })
     }
 
-    /// Whether no job runs on it.
+    /// True if no job runs on it.
     pub fn is_idle(&self) -> bool {
         self.states[0] == "IDLE" && !self.states.iter().any(|state| state == "COMPLETING")
     }
 
-    /// The change for a node of which this was found.
+    /// The change for a node with this finding.
     pub fn act(&self, fit: &Fit) -> Act {
         let is = |begin: &str| self.states.iter().any(|state| state.starts_with(begin));
         let works = ["IDLE", "ALLOC", "MIXED"].iter().any(|state| is(state));
@@ -128,7 +128,7 @@ impl SlurmNode {
         SlurmNode { name }
     }
 
-    /// How it stands.
+    /// Its standing.
     ///
     /// # Errors
     /// Slurm does not say; for people.
@@ -213,7 +213,7 @@ mod tests {
                 Fit::Fit,
                 Act::Resume,
             ),
-            // What was not looked at may still be so.
+            // A thing that was not looked at may still be so.
             ("IDLE+DRAIN", Some("jitterlab: a"), unknown(), Act::Resume),
             (
                 "IDLE+DRAIN",

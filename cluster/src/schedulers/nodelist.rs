@@ -1,4 +1,4 @@
-//! How Slurm writes lists: of nodes, `rack[0-1]n[08-10,12],login`, and of counts, `4(x2),1`.
+//! Slurm's form of lists: of nodes, `rack[0-1]n[08-10,12],login`, and of counts, `4(x2),1`.
 
 use jitterlab_base::input::shortened;
 
@@ -8,8 +8,8 @@ pub const MOST: usize = 65_536;
 /// Slurm takes no longer number.
 const MOST_DIGITS: usize = 18;
 
-/// The names that a list of nodes stands for, in its order. Brackets hold numbers and ranges; those of a range have at least as
-/// many digits as its first. Of several brackets in a name the last one changes first.
+/// The names that a list of nodes stands for, in its order. Brackets hold numbers and ranges; the numbers of a range have at
+/// least as many digits as its first. If a name has several brackets, the last one changes first.
 ///
 /// ```
 /// use jitterlab_cluster::schedulers::expand;
@@ -50,7 +50,7 @@ pub fn counts(list: &str) -> Result<Vec<u32>, String> {
     Ok(all)
 }
 
-/// Whether a text may name a node: it is no option, no path, nothing that a shell would read more into.
+/// True if a text may name a node: it is no option, no path, nothing that a shell would read more into.
 pub fn is_name(text: &str) -> bool {
     text.len() <= 253
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -110,7 +110,7 @@ fn names_of(element: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What stands in brackets, with its zeros.
+/// The numbers in brackets, with their zeros.
 fn numbers(inside: &str) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for range in inside.split(',') {

@@ -1,4 +1,4 @@
-//! What a controller starts its workers with.
+//! The means of a controller to start its workers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::ssh;
 use crate::trust::Trust;
 
-/// How a worker at the end of ssh is started.
+/// The way that a worker at the end of ssh is started.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Way {
     /// The program there, or a copy of this one where there is none, over the connection that all commands share.
@@ -22,7 +22,7 @@ pub enum Way {
     Copied,
 }
 
-/// What a controller starts its workers with. It outlives them.
+/// The means of a controller to start its workers. It outlives them.
 #[derive(Debug)]
 pub struct Controller {
     own: PathBuf,

@@ -44,7 +44,7 @@ const SCRIPT: &str = "if [ $# = 0 ] && command -v jitterlab >/dev/null; then ech
     \"$d/jitterlab\" --version </dev/null >/dev/null || exit 1; \
     echo \"jitterlab: copied\"; if [ \"$place\" = \"$t\" ]; then export TMPDIR=\"$d\"; fi; \"$d/jitterlab\" agent";
 
-/// What ssh is to start: the program there, or a copy; always a copy where the program there will not do.
+/// The command that ssh is to start: the program there, or a copy; always a copy where the program there will not do.
 pub fn command(always: bool) -> String {
     let word = if always { " copy" } else { "" };
     let script = SCRIPT
@@ -54,7 +54,7 @@ pub fn command(always: bool) -> String {
     format!("exec sh -c '{script}' jitterlab{word}")
 }
 
-/// What that says first.
+/// The first words of its output.
 ///
 /// # Errors
 /// It says something else, or the link ends.
@@ -66,7 +66,7 @@ pub fn found(output: &mut impl Read) -> io::Result<Found> {
     })
 }
 
-/// What is at the end of ssh.
+/// The program at the end of ssh.
 #[derive(Debug, PartialEq)]
 pub enum Found {
     /// A program, which is the worker by now.
@@ -90,7 +90,7 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Of a program.
+    /// The files of a program.
     ///
     /// # Errors
     /// It cannot be read.

@@ -35,7 +35,7 @@ pub struct Link {
     /// The name of the host.
     pub host: String,
     place: Place,
-    /// How it was started.
+    /// The command that started it.
     command: String,
     child: Child,
     stderr: Stderr,
@@ -43,7 +43,7 @@ pub struct Link {
     _known_hosts: Option<File>,
     requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
-    /// What came instead of its first answer.
+    /// The output that came instead of its first answer.
     printed: Printed,
     has_answered: bool,
     /// There is no program to start, or it is of another version.
@@ -56,7 +56,7 @@ pub struct Link {
 
 /// A worker that was not started.
 pub struct NotStarted {
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
     /// There is no program to start, or it is of another version.
     pub is_missing: bool,
@@ -169,7 +169,7 @@ impl Link {
                 self.lost = true;
                 return Err(self.silent(self.patience).into());
             }
-            // Of an end without a word, ssh says the cause.
+            // ssh says the cause of an end without a word.
             Err(error) => {
                 let has_said = !self.printed.line().is_empty();
                 return Err(NotStarted {
@@ -178,7 +178,7 @@ impl Link {
                 });
             }
         };
-        // What was printed before the line that was waited for says nothing of the worker.
+        // The output before the line that was waited for says nothing of the worker.
         self.printed = Printed::default();
         let Found::Nothing { machine } = found else {
             return Ok((stdin, stdout));
@@ -230,7 +230,7 @@ impl Link {
         }
     }
 
-    /// That nothing has come of it for so long.
+    /// The message that nothing has come of it for so long.
     fn silent(&self, patience: Duration) -> String {
         let said = self.stderr.last(Duration::ZERO);
         let said = last_line(&said.join("\n"), "");
@@ -241,7 +241,7 @@ impl Link {
         )
     }
 
-    /// That it is gone, and why: what came instead of an answer, or what was said on stderr.
+    /// The message that it is gone, and why: what came instead of an answer, or what was said on stderr.
     fn gone(&mut self, error: Option<io::Error>) -> String {
         // One that is still there ends by this.
         drop(self.requests.take());
@@ -283,7 +283,7 @@ impl Link {
         format!("the worker of host {host} is gone; it was started as `{command}`: {why}")
     }
 
-    /// How it has ended, if it does before the deadline.
+    /// The status it ended with, if it does before the deadline.
     fn ended(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
             match self.child.try_wait() {
@@ -293,7 +293,7 @@ impl Link {
         }
     }
 
-    /// That it answered something else.
+    /// The message that it answered something else.
     pub fn strange(&self, reply: &Reply) -> String {
         format!("the worker of host {} answered {reply:?}", self.host)
     }
@@ -314,7 +314,7 @@ fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// How long an answer may take.
+/// The time that an answer may take.
 fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
         Request::Hello
@@ -368,7 +368,7 @@ fn requests(stdin: ChildStdin) -> Sender<(Request, Vec<u8>)> {
     sender
 }
 
-/// What a worker answers, until it ends or says something else.
+/// The answers of a worker, until it ends or says something else.
 fn replies(
     stdout: ChildStdout,
     printed: &Printed,
@@ -418,7 +418,7 @@ fn known_hosts(name: &str, host: &Host) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// The path by which another program opens a file of this one that has no name.
+/// The path at which another program opens a file of this one that has no name.
 fn path_of_nameless(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
 }

@@ -48,17 +48,16 @@ pub enum Unfit {
     Mpi(String),
 }
 
-/// What servers of ours print when they are ready.
+/// The line that servers of ours print when they are ready.
 #[derive(Deserialize)]
 struct Listening<A> {
     listening: A,
 }
 
 impl Worker {
-    /// Starts the worker of a host. At the end of ssh that is the program there; where there is none of this version, and the host does
-    /// not say which to take, a copy of this one. `follow` is called, in a thread of its own, when a
-    /// program there tells something of itself: with the program as [`Worker::start_program`] names it, or none if it is run to
-    /// its end.
+    /// Starts the worker of a host. At the other end of ssh it is the program there. If none there is of this version, and the host
+    /// does not say which to take, it is a copy of this one. `follow` is called, in a thread of its own, when a program there tells
+    /// something of itself: with the program as [`Worker::start_program`] names it, or none if it is run to its end.
     ///
     /// # Errors
     /// It cannot be started, or something else answers; for people.
@@ -96,7 +95,7 @@ impl Worker {
         self.link.patience = patience;
     }
 
-    /// Whether it is gone, or was given up: it can do nothing more.
+    /// True if it is gone, or was given up: it can do nothing more.
     pub fn is_lost(&self) -> bool {
         self.link.lost
     }

@@ -18,8 +18,8 @@ const WIDTH: usize = 300;
 /// Bytes that are kept of the beginning of what a worker has printed.
 const BEGINNING: usize = 200;
 
-/// What comes over stderr: kept until it is known whether a worker answers, and passed on from then on, as its last lines
-/// are kept as well.
+/// The output on stderr: kept until it is known whether a worker answers, and passed on from then on. Its last lines are
+/// kept as well.
 #[derive(Debug)]
 pub struct Stderr {
     said: Arc<Mutex<Said>>,
@@ -184,7 +184,7 @@ pub fn cause(place: &Place, code: Option<i32>, lines: &[String]) -> Option<Strin
 /// Why it has ended where no cause is known.
 pub fn why(status: Option<ExitStatus>, lines: &[String]) -> String {
     if !lines.is_empty() {
-        // Of more, the last are nearest to the end.
+        // The last of more lines are nearest to the end.
         return lines[lines.len().saturating_sub(3)..].join(" | ");
     }
     match status {
@@ -227,7 +227,7 @@ const COMMAND: [Known; 3] = [
 const SILENT: &str =
     "ssh ended without a word: see that an SSH server runs there, and what `ssh -v` says";
 
-/// What ssh says that does not come through: the first of these that is found is the cause of the others.
+/// The words of ssh when it does not come through: the first of these that is found is the cause of the others.
 const SSH: [Known; 12] = [
     Known {
         part: " has changed and you",

@@ -9,15 +9,15 @@ use crate::table::DistributionTable;
 /// One figure of the comparison, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Row {
-    /// What is compared.
+    /// The figure that is compared.
     pub figure: String,
-    /// As the distribution has it.
+    /// The figure of the distribution.
     pub expected_ns: f64,
-    /// As the table has it.
+    /// The figure of the table.
     pub table_ns: f64,
     /// The difference in proportion to the distribution's mean.
     pub relative: f64,
-    /// Whether that is within the tolerance.
+    /// True if that is within the tolerance.
     pub within: bool,
 }
 
@@ -97,15 +97,15 @@ impl Scaled {
         })
     }
 
-    /// What a table has of what was asked for.
+    /// The moments that a table has, beside those that were asked for.
     pub fn moments(&self, table: &DistributionTable) -> AskedAndMade {
         AskedAndMade::of(table, self.mean_ns, self.std_ns)
     }
 }
 
-/// How far the mean of a table may be from the one that it was made for, in proportion.
+/// The greatest distance of the mean of a table from the one that it was made for, in proportion.
 const NEAR_MEAN: f64 = 0.01;
-/// How far the standard deviation may be.
+/// The greatest distance of the standard deviation.
 const NEAR_STD: f64 = 0.05;
 /// Whole nanoseconds have no less.
 const ROUNDING_NS: f64 = 1.0;
@@ -135,7 +135,7 @@ impl AskedAndMade {
         }
     }
 
-    /// Whether the table has the mean within 1 %, and the standard deviation within 5 %; a nanosecond is near enough.
+    /// True if the table has the mean within 1 %, and the standard deviation within 5 %; a nanosecond is near enough.
     pub fn are_met(&self) -> bool {
         let near = |found: f64, asked: f64, share: f64| {
             (found - asked).abs() <= (share * asked).max(ROUNDING_NS)
@@ -145,9 +145,10 @@ impl AskedAndMade {
     }
 }
 
-/// The quantile at `share` of a table's entries in ascending order. An entry stands for its 4,096th
-/// of the distribution, so it is the quantile at the middle of that slice (type 5 of Hyndman and
-/// Fan 1996); the definition for samples would be off by half an entry, which shows in a long tail.
+/// The quantile at `share` of a table's entries in ascending order. Each entry stands for its
+/// 4,096th of the distribution, so this is the quantile at the middle of that slice (type 5 of
+/// Hyndman and Fan 1996). The definition for samples would be off by half an entry, which shows in
+/// a long tail.
 fn at(sorted: &[f64], share: f64) -> f64 {
     let last = (sorted.len() - 1) as f64;
     let place = (share * sorted.len() as f64 - 0.5).clamp(0.0, last);

@@ -60,7 +60,7 @@ impl Member {
             .filter(|&member| member != Member::Replay)
     }
 
-    /// What it is, for people.
+    /// The description for people.
     pub fn description(self) -> &'static str {
         match self {
             Member::Uniform => "every delay the mean (the paper's uniform)",
@@ -74,7 +74,7 @@ impl Member {
         }
     }
 
-    /// Whether it claims to imitate the samples. The others have their mean, and a variation of their own.
+    /// True if it claims to imitate the samples. The others have their mean, and a variation of their own.
     pub fn imitates(self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl Member {
     }
 }
 
-/// What can be made from one set of samples. All have the samples' mean, of which those below 0 count as 0: no delay imitates them.
+/// The tables that can be made from one set of samples. All have the samples' mean. Samples below 0 count as 0: no delay imitates them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     fits: Result<Fits, Error>,
@@ -94,7 +94,7 @@ pub struct Family {
 /// The distributions that were fitted to the samples.
 #[derive(Debug, Clone, PartialEq)]
 struct Fits {
-    /// With three parameters as in the paper, or, where that reaches below 0, with a share of zeros.
+    /// The lognormal with three parameters as in the paper, or with a share of zeros, where that reaches below 0.
     lognormal: Result<Distribution, Error>,
     closest: Distribution,
 }
@@ -102,7 +102,7 @@ struct Fits {
 /// A member with its table.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// Which.
+    /// The shape.
     pub member: Member,
     /// The distribution, in nanoseconds; none where the table was made from the samples themselves.
     pub distribution: Option<Distribution>,
@@ -111,7 +111,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// What it is, for people: also which lognormal the samples have.
+    /// The description for people: also which lognormal the samples have.
     pub fn description(&self) -> String {
         let what = self.member.description();
         match (self.member, &self.distribution) {
@@ -144,12 +144,12 @@ impl Family {
         })
     }
 
-    /// The samples' mean, of which those below 0 count as 0, in nanoseconds.
+    /// The samples' mean in nanoseconds. Samples below 0 count as 0.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The samples, of which those below 0 count as 0, as 4,096 delays of the same mean and standard deviation, ascending.
+    /// The samples as 4,096 ascending delays of the same mean and standard deviation. Samples below 0 count as 0.
     pub fn slices(&self) -> &[f64] {
         &self.slices
     }
@@ -172,7 +172,7 @@ impl Family {
         }))
     }
 
-    /// A member with its table, of which `seed` gives the order of the entries.
+    /// A member with its table. The order of the entries follows from `seed`.
     ///
     /// # Errors
     /// As [`Family::distribution`].

@@ -1,4 +1,4 @@
-//! Which of the 4,096 delays comes next.
+//! The choice of the next one of the 4,096 delays.
 
 use std::cell::Cell;
 
@@ -7,18 +7,18 @@ use jitterlab_base::named;
 /// The number of delays in a distribution table, and of different draws: 2^12.
 pub const TABLE_ENTRIES: usize = 4096;
 
-/// How the index into the distribution table is drawn.
+/// The generator of the index into the distribution table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum GeneratorKind {
     /// PCG-XSH-RR, 64 bits of state and 32 of output (O'Neill 2014, "PCG: A family of simple fast
-    /// space-efficient statistically good algorithms for random number generation", section
-    /// 6.3.1), of which the highest 12 bits are used. As little state as the paper's generator,
-    /// and a period of 2^64 in the bits that are used.
+    /// space-efficient statistically good algorithms for random number generation", section 6.3.1).
+    /// Its highest 12 bits are used. As little state as the paper's generator, and a period of 2^64
+    /// in the bits that are used.
     #[default]
     Pcg,
-    /// The paper's (section 3.1): a linear congruential generator of which "the lower 12 bits"
-    /// are the index. With a modulus that is a power of two these bits repeat every 4,096 draws:
+    /// The paper's (section 3.1): a linear congruential generator. "The lower 12 bits" are the
+    /// index. With a modulus that is a power of two these bits repeat every 4,096 draws:
     /// the delays are one and the same permutation of the table, over and over. Kept to reproduce.
     Lcg,
 }

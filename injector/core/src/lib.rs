@@ -1,6 +1,6 @@
-//! What the latency injector is made of, apart from the hooks: distribution tables and the
-//! shapes they are made from, recordings, generators and seeds, the clock that a delay is measured with, and
-//! the control page through which a running, injected program is observed and changed.
+//! The latency injector apart from the hooks: distribution tables and the shapes they are made from,
+//! recordings, generators and seeds, the clock that a delay is measured with, and the control page through
+//! which a running, injected program is observed and changed.
 //!
 //! `unsafe` is confined to the report of a process that ends ([`control`]).
 

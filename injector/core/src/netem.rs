@@ -123,8 +123,8 @@ fn parse(text: &str, path: &Path) -> Result<Vec<i16>, TableError> {
     Ok(values)
 }
 
-/// Writes a table as netem's, in units of its own standard deviation about its own mean; a first
-/// comment says with which `delay` they give the same delays again.
+/// Writes a table as netem's, in units of its own standard deviation about its own mean. A first
+/// comment says which `delay` gives the same delays again.
 ///
 /// netem's 16 bits end four standard deviations from the mean: what lies beyond is clamped.
 pub fn export(table: &DistributionTable) -> Converted<String> {

@@ -30,7 +30,7 @@ pub enum RecordingError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is no recording.
@@ -38,7 +38,7 @@ pub enum RecordingError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
@@ -49,11 +49,11 @@ pub struct Recording {
     origin: String,
     /// When each came, in nanoseconds since the first, ascending.
     times: Box<[u64]>,
-    /// In nanoseconds.
+    /// The delays, in nanoseconds.
     delays: Box<[u32]>,
-    /// From the first to the end of the last, in nanoseconds.
+    /// The time from the first to the end of the last, in nanoseconds.
     span: u64,
-    /// Of as many equal parts of that time as there are delays, the last delay that came before each, or with its beginning.
+    /// The last delay that came before each part of that time, or with its beginning. There are as many equal parts as delays.
     parts: Box<[u32]>,
 }
 
@@ -141,7 +141,7 @@ impl Recording {
         Recording::new(times, delays, (ends.round() as u64).max(1), origin)
     }
 
-    /// Reads the file of a recording, which is a regular one: a program in which something is injected waits for nobody.
+    /// Reads the file of a recording, which is a regular one: an injected program waits for nobody.
     ///
     /// # Errors
     /// The file cannot be read, or is no recording.
@@ -205,7 +205,7 @@ impl Recording {
         bytes
     }
 
-    /// Where its delays come from; empty if nobody said.
+    /// The origin of its delays; empty if nobody said.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -215,13 +215,14 @@ impl Recording {
         &self.delays
     }
 
-    /// From the first delay to the end of the last, in nanoseconds.
+    /// The time from the first delay to the end of the last, in nanoseconds.
     pub fn span_ns(&self) -> u64 {
         self.span
     }
 
-    /// The delay that came nearest to `time` (nanoseconds since the first). Not the last before: a message that took long was the last for as
-    /// long as it took, and whoever sends at any time would meet it the more often the longer it was, each time in its whole length.
+    /// The delay that came nearest to `time` (nanoseconds since the first). The last one before it will not do: a message that took long
+    /// was the last for as long as it took. Whoever sends at any time would meet it the more often the longer it was, each time in its
+    /// whole length.
     #[inline]
     pub fn at(&self, time: u64) -> u32 {
         let n = self.delays.len();
@@ -241,7 +242,7 @@ impl Recording {
         self.delays.get(nearest).copied().unwrap_or(0)
     }
 
-    /// What a control page shows of it: 4,096 of its delays, at even distances, and its origin behind the file's name.
+    /// The part that a control page shows: 4,096 of its delays, at even distances, and its origin behind the file's name.
     pub fn shown(&self, path: &Path) -> TableSource {
         let n = self.delays.len();
         TableSource {

@@ -1,27 +1,27 @@
-//! In which order delays come, and where in a recording a stretch of it begins.
+//! The order in which delays come, and the beginning of a stretch in a recording.
 
 use jitterlab_base::named;
 use jitterlab_base::seed;
 
 use crate::recording::Recording;
 
-/// In which order delays come.
+/// The order in which delays come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Order {
     /// Each is drawn from the table, and knows nothing of the one before it.
     #[default]
     Drawn,
-    /// As they were recorded: each message has the delay of the recorded message after the last one's.
+    /// The order as they were recorded: each message has the delay of the recorded message after the last one's.
     ByMessage,
-    /// As they were recorded: each message has the delay of the recorded message that was sent nearest to it in time, however fast the program
-    /// sends.
+    /// The order as they were recorded: each message has the delay of the recorded message that was sent nearest to it in time, however
+    /// fast the program sends.
     ByTime,
 }
 
 named!(Order, serde, "an order of delays", Drawn => "drawn", ByMessage => "by-message", ByTime => "by-time");
 
-/// Which stretches of a recording the ranks of a program replay.
+/// The stretches of a recording that the ranks of a program replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stretch {
     /// All the same: what one rank meets the others meet.
@@ -33,14 +33,14 @@ pub enum Stretch {
 
 named!(Stretch, serde, "a choice of stretches", All => "all", Each => "each");
 
-/// Where a thread is in a recording that is replayed by message.
+/// The place of a thread in a recording that is replayed by message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The stretch that comes after this one.
     stretch: u32,
     /// The next delay.
     next: u32,
-    /// How many are left of this stretch.
+    /// The number of delays that are left of this stretch.
     left: u32,
 }
 
@@ -52,8 +52,8 @@ impl Place {
         left: 0,
     };
 
-    /// The delay of the next message, and the place after it. A stretch has as many messages as the recording, of which it begins
-    /// somewhere and goes on at the beginning when it has come to the end; where it begins follows from `seed` and its number.
+    /// The delay of the next message, and the place after it. A stretch has as many messages as the recording. It begins
+    /// somewhere in it, which follows from `seed` and its number, and goes on at the beginning of the recording after its end.
     #[inline]
     pub(crate) fn next(mut self, recording: &Recording, seed: u64) -> (u32, Place) {
         let delays = recording.delays();
@@ -72,8 +72,8 @@ impl Place {
     }
 }
 
-/// The delay of a message that is sent `elapsed` nanoseconds after the replay began. A stretch is as long as the recording, of which it
-/// begins somewhere and goes on at the beginning when it has come to the end; where it begins follows from `seed` and its number.
+/// The delay of a message that is sent `elapsed` nanoseconds after the replay began. A stretch is as long as the recording. It begins
+/// somewhere in it, which follows from `seed` and its number, and goes on at the beginning of the recording after its end.
 #[inline]
 pub(crate) fn at_time(recording: &Recording, elapsed: u64, seed: u64) -> u32 {
     let span = recording.span_ns();
@@ -81,7 +81,7 @@ pub(crate) fn at_time(recording: &Recording, elapsed: u64, seed: u64) -> u32 {
     recording.at(if time < span { time } else { time - span })
 }
 
-/// Where a stretch begins, from 0 up to `length`, each as likely.
+/// The beginning of a stretch, from 0 up to `length`, each as likely.
 fn start(seed: u64, stretch: u64, length: u64) -> u64 {
     let drawn = seed::child(seed, stretch);
     ((u128::from(drawn) * u128::from(length)) >> 64) as u64
@@ -133,7 +133,7 @@ mod tests {
                 .windows(2)
                 .all(|pair| pair[1] == (pair[0] + 1) % 1_000)
         );
-        // The same delay for all that is sent while it lasts.
+        // All that is sent while a delay lasts has that same delay.
         let slow = (0..10_000).map(|time| at_time(&recording, time, 7));
         let mut counts = vec![0; 1_000];
         slow.for_each(|delay| counts[delay as usize] += 1);

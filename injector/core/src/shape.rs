@@ -1,4 +1,4 @@
-//! From a distribution to a table.
+//! Makes a distribution into a table.
 
 use std::fmt::Display;
 

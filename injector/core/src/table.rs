@@ -29,7 +29,7 @@ pub const MAX_DELAY_NS: u32 = 1_000_000_000;
 const MAX_FILE_BYTES: u64 = 1 << 20;
 const HEADER: &str = "# jitterlab-table ";
 
-/// What the integers of a distribution table count.
+/// The unit of the integers of a distribution table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum DelayUnit {
@@ -50,7 +50,7 @@ pub enum TableError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Something in it is wrong.
@@ -60,7 +60,7 @@ pub enum TableError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The problem, and what was expected.
         problem: String,
     },
 }
@@ -193,12 +193,12 @@ impl DistributionTable {
         sorted
     }
 
-    /// What the delays count.
+    /// The unit of the delays.
     pub fn unit(&self) -> DelayUnit {
         self.unit
     }
 
-    /// Where they come from, as the header says; empty if it does not.
+    /// The origin of the delays, as the header says; empty if it does not.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -318,11 +318,11 @@ pub struct TableSource {
     pub entries: Box<[u32; TABLE_ENTRIES]>,
     /// Its file, if it has one, and its origin; the first 256 bytes.
     pub origin: String,
-    /// By what the delays of that origin were multiplied; 1 where they are as they were.
+    /// The factor that the delays of that origin were multiplied by; 1 where they are as they were.
     pub times: f64,
 }
 
-/// Where it came from, and by what its delays were multiplied.
+/// The origin, and the factor that its delays were multiplied by.
 impl fmt::Display for TableSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.origin)?;
@@ -384,7 +384,7 @@ impl TableSource {
 /// Delays that cannot be multiplied so.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScaleError {
-    /// By this nothing can be multiplied.
+    /// The factor is no number of 0 or more.
     #[error("delays are multiplied by a number of 0 or more, and not by {0}")]
     NoFactor(f64),
     /// A delay would be longer than a table can hold.
@@ -392,7 +392,7 @@ pub enum ScaleError {
         "cannot multiply the delays by {factor}: the longest, {longest}, would be longer than a table can hold"
     )]
     TooLong {
-        /// By what.
+        /// The factor.
         factor: f64,
         /// The longest delay as it is.
         longest: u32,

@@ -17,7 +17,7 @@ impl Text {
         }
     }
 
-    /// What has been written.
+    /// The bytes that have been written.
     pub fn bytes(&self) -> &[u8] {
         &self.room[..self.length]
     }

@@ -1,4 +1,4 @@
-//! What the files of a command tell, before it starts, of what can be injected into it.
+//! The limits of injection into a command that its files tell before it starts.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,10 +10,10 @@ use jitterlab_base::show::printable;
 
 use super::elf::{self, Linkage};
 
-/// What limits injection, for people.
+/// A limit of injection, for people.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// With the library in its environment, a program does not start.
+    /// The program does not start with the library in its environment.
     DoesNotStart(String),
     /// It runs, and not all of its sends can be delayed.
     Injects(String),
@@ -25,8 +25,8 @@ const WRAPPERS: [&str; 16] = [
     "srun", "stdbuf", "strace", "taskset", "time", "timeout",
 ];
 
-/// What limits injection into the programs that a command runs, as far as these can be told: the first
-/// thing found.
+/// The limit of injection into the programs that a command runs, as far as these can be told: the
+/// first thing found.
 pub fn limit(command: &[OsString]) -> Option<Limit> {
     let programs = programs(command);
     let refused = programs.iter().chain(&in_line(command)).find_map(|program| {
@@ -59,7 +59,7 @@ fn shown(path: &Path) -> String {
 
 /// The executable files that a command runs: itself, the interpreters of scripts, and what wrappers start.
 fn programs(command: &[OsString]) -> Vec<PathBuf> {
-    /// As many interpreters of interpreters the kernel looks for, and one for each wrapper that anybody writes.
+    /// The kernel looks for as many interpreters of interpreters, and there is one more for each wrapper that anybody writes.
     const DEPTH: usize = 8;
     let mut words = command.to_vec();
     let mut programs = Vec::new();

@@ -1,5 +1,5 @@
-//! The system calls by which data can leave a program for the network, and the sockets it leaves
-//! through.
+//! The system calls that can carry data from a program to the network, and the sockets that it
+//! leaves through.
 
 use jitterlab_base::named;
 use jitterlab_injector::control::Hook;
@@ -55,7 +55,7 @@ impl Call {
         Call::ALL.into_iter().find(|call| call.facts().0 == number)
     }
 
-    /// Which argument is the descriptor that it sends on.
+    /// The argument that is the descriptor which it sends on.
     pub fn descriptor(self) -> usize {
         self.facts().1
     }
@@ -66,7 +66,7 @@ impl Call {
     }
 }
 
-/// What a descriptor sends to.
+/// The target that a descriptor sends to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Socket {
     /// UDP or TCP and the like: what the socket hooks delay.
@@ -75,12 +75,12 @@ pub enum Socket {
     OtherNetwork,
     /// No network: files, pipes, sockets within the machine.
     Local,
-    /// What the system does not let this user know.
+    /// The system does not let this user know it.
     Hidden,
 }
 
-/// What the descriptor `fd` of a process is: the kernel gives the name of a socket's protocol as
-/// an extended attribute, whatever network namespace it is in.
+/// The socket at the descriptor `fd` of a process. The kernel gives the name of a socket's protocol
+/// as an extended attribute, whatever network namespace it is in.
 pub fn socket(pid: i32, fd: u64) -> Socket {
     let mut name = [0u8; 32];
     let path = format!("/proc/{pid}/fd/{}", fd as u32);
@@ -100,7 +100,7 @@ pub fn socket(pid: i32, fd: u64) -> Socket {
     }
 }
 
-/// Whether a process has a socket open that the socket hooks would delay.
+/// True if a process has a socket open that the socket hooks would delay.
 pub fn has_hooked_socket(pid: i32) -> bool {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"));
     descriptors.into_iter().flatten().any(|entry| {

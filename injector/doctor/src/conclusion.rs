@@ -1,6 +1,6 @@
 //! The sentence at the end of a report.
 
-/// Of what is sent to a network; `none_found` says that nothing was found to bypass the hooks.
+/// The sentence about what is sent to a network; `none_found` says that nothing was found to bypass the hooks.
 pub fn of_network(hooked: u64, bypassed: u64, none_found: bool) -> String {
     match (hooked, bypassed, none_found) {
         (0, 0, true) => "nothing was sent to a network in this run: it says nothing about this \
@@ -21,7 +21,7 @@ pub fn of_network(hooked: u64, bypassed: u64, none_found: bool) -> String {
     }
 }
 
-/// Of a program with calls of MPI, and what was sent below them.
+/// The sentence about a program with calls of MPI, and about what was sent below them.
 pub fn of_mpi(calls: u64, hooked: u64, bypassed: u64, none_found: bool) -> String {
     let below = match (hooked, bypassed) {
         (0, 0) => {

@@ -1,4 +1,4 @@
-//! What an executable file says of itself.
+//! The words of an executable file about itself.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use serde::Serialize;
 #[cfg(target_arch = "x86_64")]
 use super::calls::Call;
 
-/// What the Go toolchain leaves in a program.
+/// The note that the Go toolchain leaves in a program.
 const GO: &str = ".note.go.buildid";
 
 /// Whether and how the dynamic linker takes part.
@@ -26,9 +26,9 @@ pub enum Linkage {
     Dynamic,
     /// Without the dynamic linker.
     Static,
-    /// For another kind of processor or word, 32-bit programs above all.
+    /// It is for another kind of processor or word, 32-bit programs above all.
     Foreign,
-    /// For the dynamic linker of another C library than glibc, as musl's or Android's.
+    /// It is for the dynamic linker of another C library than glibc, as musl's or Android's.
     OtherLibc,
     /// A script: its interpreter is what runs.
     Script,
@@ -36,10 +36,10 @@ pub enum Linkage {
     Unknown,
 }
 
-/// What is worth knowing of an executable before it runs.
+/// The facts about an executable that are worth knowing before it runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Executable {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Whether and how the dynamic linker takes part.
     pub linkage: Linkage,
@@ -51,9 +51,9 @@ pub struct Executable {
     pub go: bool,
     /// It brings MPI's functions with it, where no hook can stand before them.
     pub own_mpi: bool,
-    /// Libraries that it names by which it enters a sandbox.
+    /// Libraries that it names to enter a sandbox.
     pub sandbox: Vec<String>,
-    /// Libraries that it names by which its memory or threads are watched.
+    /// Libraries that it names to have its memory or threads watched.
     pub sanitizers: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ fn needed(data: &[u8]) -> Option<Vec<String>> {
     )
 }
 
-/// Whether a library is the runtime of a sanitizer, of GCC or of Clang.
+/// True if a library is the runtime of a sanitizer, of GCC or of Clang.
 pub fn is_sanitizer(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let prefixes: [&[u8]; 6] = [
@@ -144,7 +144,7 @@ pub fn is_sanitizer(path: &[u8]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether an imported function of this name may send past the hooks.
+/// True if an imported function of this name may send past the hooks.
 fn past_hooks(name: &str) -> bool {
     ["syscall", "mlx5dv_init_obj"].contains(&name) || name.starts_with("io_uring_")
 }
@@ -181,7 +181,7 @@ fn linkage(data: &[u8]) -> Linkage {
     }
 }
 
-/// Whether a dynamic linker is not known to be another C library's. A link may lead from the usual name to another's.
+/// True if a dynamic linker is not known to be another C library's. A link may lead from the usual name to another's.
 fn is_glibc(linker: &Path) -> bool {
     let target = linker.canonicalize().unwrap_or_default();
     let is_other = |path: &Path| {
@@ -238,7 +238,7 @@ pub fn linkage_of(path: &Path) -> Linkage {
     head(path).map_or(Linkage::Unknown, |(head, _)| linkage(&head))
 }
 
-/// How the program at `path` sends past the hooks, if it does so wherever it sends; found without reading it whole.
+/// The way that the program at `path` sends past the hooks, if it does so wherever it sends; found without reading it whole.
 pub fn bypass(path: &Path) -> Option<&'static str> {
     let data = ReadCache::new(fs::File::open(path).ok()?);
     let file = object::File::parse(&data).ok()?;
@@ -271,7 +271,7 @@ pub fn obstacle(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether a program gets capabilities from its file; root has them all without.
+/// True if a program gets capabilities from its file; root has them all without.
 fn has_capabilities(path: &Path) -> bool {
     // An empty buffer asks for the length.
     !getuid().is_root() && rustix::fs::getxattr(path, "security.capability", &mut [0_u8; 0]).is_ok()

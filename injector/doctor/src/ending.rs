@@ -1,4 +1,4 @@
-//! How programs that are watched end: by themselves, or because who watches is told to end.
+//! The end of programs that are watched: by themselves, or because the one who watches is told to end.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// By itself.
+    /// It ended by itself.
     ExitStatus(i32),
-    /// By a signal.
+    /// A signal ended it.
     Signal(i32),
 }
 
@@ -46,7 +46,7 @@ impl Alive {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on SIGTERM ends the processes and not this one, which has a report to give. SIGINT
+    /// SIGTERM ends the processes from now on, and not this one, which has a report to give. SIGINT
     /// does so by itself: the terminal sends it to all. A second signal kills.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the doctor has to say of a run.
+//! The doctor's findings on a run.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 pub struct Row {
     /// The system call, or where the kernel has no part in it the hook.
     pub call: &'static str,
-    /// How many passed a hook.
+    /// The number of sends that passed a hook.
     pub hooked: u64,
-    /// How many reached the kernel; verbs do not, and what is above sockets is not the kernel's.
+    /// The number that reached the kernel; verbs do not, and what is above sockets is not the kernel's.
     pub kernel: Option<u64>,
-    /// How many reached the kernel past the hooks.
+    /// The number that reached the kernel past the hooks.
     pub bypassed: u64,
 }
 
@@ -23,11 +23,11 @@ pub struct Row {
 pub enum Kind {
     /// No dynamic linker.
     Static,
-    /// For another processor, or of 32 bits.
+    /// It is for another processor, or of 32 bits.
     Foreign,
-    /// For another C library.
+    /// It is for another C library.
     OtherLibc,
-    /// More rights than its user: set-user-ID, set-group-ID, file capabilities.
+    /// It has more rights than its user: set-user-ID, set-group-ID, file capabilities.
     Privileged,
     /// The library was not preloaded into it.
     NotPreloaded,
@@ -60,25 +60,25 @@ pub enum Kind {
 pub struct Finding {
     /// The executable.
     pub program: PathBuf,
-    /// Why.
+    /// The reason.
     pub kind: Kind,
     /// The same as a sentence.
     pub text: String,
 }
 
-/// What there is to say of a run.
+/// The verdict on a run.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
     /// The sends, by system call or hook.
     pub rows: Vec<Row>,
-    /// What bypassed the hooks in this run.
+    /// The things that bypassed the hooks in this run.
     pub bypasses: Vec<Finding>,
-    /// What did not, and could.
+    /// The things that did not, and could.
     pub may_bypass: Vec<Finding>,
-    /// What bypasses nothing, and matters under injection.
+    /// The things that bypass nothing, and matter under injection.
     pub notes: Vec<Finding>,
     /// The sentence at the end.
     pub conclusion: String,
-    /// Whether every send passed a hook, and there was one.
+    /// True if every send passed a hook, and there was one.
     pub sound: bool,
 }

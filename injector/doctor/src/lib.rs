@@ -28,16 +28,16 @@ use ending::Ending;
 pub use finding::{Finding, Kind, Row, Verdict};
 pub use watcher::{WatchError, stop_for_watcher};
 
-/// What one run of a program has shown.
+/// The report on one run of a program.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The executable.
     pub program: PathBuf,
-    /// What its file says.
+    /// The content of its file.
     pub file: Executable,
-    /// How the program ended.
+    /// The end of the program.
     pub ended: Ending,
-    /// Which hooks its sends passed, and what bypasses them.
+    /// The hooks that its sends passed, and what bypasses them.
     #[serde(flatten)]
     pub verdict: Verdict,
 }

@@ -1,10 +1,10 @@
-//! What matters under injection and bypasses nothing.
+//! The things that matter under injection and bypass nothing.
 
 use super::elf::Executable;
 use super::finding::Kind;
 use super::program::Program;
 
-/// What is worth knowing of a program beside its sends.
+/// The things that are worth knowing of a program beside its sends.
 pub fn of(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
     let mut notes = Vec::new();
     if program.sandboxed {

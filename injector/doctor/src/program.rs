@@ -1,4 +1,4 @@
-//! What was seen of a program, in all processes that ran it.
+//! The observations of a program, in all processes that ran it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) const MPI: [HookFamily; 2] = [HookFamily::Mpi, HookFamily::MpiCollect
 /// All processes that ran one program.
 #[derive(Default)]
 pub(super) struct Program {
-    /// Whether the library was in each that sent.
+    /// True if the library was in each that sent.
     pub(super) loaded: bool,
     pub(super) secure: bool,
     pub(super) hooked: [u64; Hook::ALL.len()],
@@ -23,7 +23,7 @@ pub(super) struct Program {
     pub(super) rings: u64,
     pub(super) devices: BTreeSet<String>,
     pub(super) libraries: BTreeSet<String>,
-    /// Whether it has entered a sandbox.
+    /// True if it has entered a sandbox.
     pub(super) sandboxed: bool,
     /// Libraries that send and that it opened while it ran.
     pub(super) opened_later: BTreeSet<String>,

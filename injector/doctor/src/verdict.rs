@@ -1,4 +1,4 @@
-//! From what was seen to what it means.
+//! Makes out what the observations mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
             kind,
             text,
         };
-        // What a helper that sent nothing could do is of no interest.
+        // A helper that sent nothing is of no interest for what it could do.
         if sends || !found.is_empty() || root.as_ref() == Some(path) {
             let unknown = possible
                 .into_iter()
@@ -139,7 +139,7 @@ fn rows(programs: Vec<&Program>) -> Vec<Row> {
         .collect()
 }
 
-/// What bypassed the hooks.
+/// The findings on what bypassed the hooks.
 fn found(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
     let mut found = Vec::new();
     let all = program.kernel_total();
@@ -273,7 +273,7 @@ fn is_c_library(place: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// What could bypass the hooks in another run.
+/// The things that could bypass the hooks in another run.
 fn possible(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
     let mut possible = Vec::new();
     if !program.loaded

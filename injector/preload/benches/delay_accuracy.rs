@@ -1,15 +1,14 @@
-//! How far an injected delay is from the one that was asked for, measured from the program's
-//! side: the time of a delayed `ibv_post_send` on a device that does nothing, less that of a
-//! direct call.
+//! The distance of an injected delay from the one that was asked for, measured from the program's
+//! side: the time of a delayed `ibv_post_send` on a device that does nothing, less that of a direct
+//! call.
 //!
 //! Goals on an otherwise idle core: median within 15 ns either way, 99th percentile under 60 ns.
 //! Beside it, the paper's counting loop (calibrated right before), and nanosleep.
 //!
-//! A processor that is taken away while a wait ends makes it late, whatever does the waiting. So a
-//! thread that only reads the counter measures, on the same processor right before the injected waits of each repeat and right after them, how
-//! much of the time is lost in gaps, and how many waits of that length would end late for it: where
-//! that is more than 1 %, no wait has its 99th percentile under the goal. Repeats on a core that was idle then, by that measure, and
-//! others are printed apart, each with how many there were.
+//! A processor that is taken away while a wait ends makes it late, whatever does the waiting. So a thread that only reads the counter
+//! measures on the same processor, right before the injected waits of each repeat and right after them. It finds how much of the time is
+//! lost in gaps, and how many waits of that length would end late for it: where that is more than 1 %, no wait has its 99th percentile
+//! under the goal. Repeats on a core that was idle then, by that measure, and others are printed apart, each with how many there were.
 
 mod driver;
 
@@ -24,7 +23,7 @@ const MOST_REPEATS: usize = 45;
 /// hundredth is the wait's own.
 const IDLE: f64 = 0.75;
 const TARGETS: [u32; 4] = [200, 1_000, 5_000, 50_000];
-/// How long gaps are looked for, each time.
+/// The time that gaps are looked for, each time.
 const PROBE_MS: u32 = 200;
 
 /// One repeat of one delay.
@@ -119,7 +118,7 @@ fn print(asked: u32, core: &str, repeats: &[Repeat]) {
     }
 }
 
-/// What no wait can do better than, on this processor during the run: all repeats, whatever the core was.
+/// The bound that no wait can do better than, on this processor during the run: all repeats, whatever the core was.
 fn print_bound(bounds: &[(u32, f64, f64)]) {
     let lost = median(bounds.iter().map(|(_, lost, _)| *lost).collect());
     println!(

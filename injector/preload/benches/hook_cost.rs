@@ -1,4 +1,4 @@
-//! What a hook adds to a call, over calling the hooked function directly.
+//! The time that a hook adds to a call, over calling the hooked function directly.
 //!
 //! Beside it, what a function adds that jumps on and does nothing else: nothing that stands there costs less.
 //! Both in a loop of nothing but the call, where after a system call every further line of code shows, and in a program with code of

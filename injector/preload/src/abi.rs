@@ -12,19 +12,19 @@ pub(crate) const WR_FLAGS_AT: usize = 176;
 /// `offsetof(struct ibv_qp_ex, wr_atomic_cmp_swp)`: the first of the functions that build work
 /// requests.
 pub(crate) const WR_BUILDERS_AT: usize = 184;
-/// How many there are, one after the other, up to `wr_set_sge_list`.
+/// The number of them, one after the other, up to `wr_set_sge_list`.
 pub(crate) const WR_BUILDERS: usize = (WR_START_AT - WR_BUILDERS_AT) / 8;
 /// `offsetof(struct ibv_qp_ex, wr_complete)`.
 pub(crate) const WR_COMPLETE_AT: usize = 328;
 /// `offsetof(struct ibv_qp_ex, wr_abort)`.
 pub(crate) const WR_ABORT_AT: usize = 336;
-/// Where later functions that build begin, `wr_atomic_write` and `wr_flush`. An rdma-core that has none of them has there
-/// what is no function: providers put more than the structure in one block.
+/// The place where later functions that build begin, `wr_atomic_write` and `wr_flush`. An rdma-core without them has
+/// something there that is no function: providers put more than the structure in one block.
 pub(crate) const WR_LATER_AT: usize = WR_ABORT_AT + 8;
-/// How many there are.
+/// The number of them.
 pub(crate) const WR_LATER: usize = 2;
 
-/// Which of those functions take a pointer to memory that may change before the request is posted.
+/// The ones of those functions that take a pointer to memory that may change before the request is posted.
 pub(crate) mod builder {
     /// `wr_bind_mw(qp, mw, rkey, bind_info)`
     pub(crate) const BIND_MW: usize = 2;
@@ -80,9 +80,9 @@ pub(crate) const QP_STATE: i32 = 1;
 /// `IBV_QPS_RTS`; `qp_state` is the first member of `struct ibv_qp_attr`.
 pub(crate) const STATE_RTS: u32 = 3;
 
-/// Where `struct uct_iface`, which begins with a `uct_iface_ops_t`, has the operations of endpoints, in words.
+/// The place of the operations of endpoints in `struct uct_iface`, which begins with a `uct_iface_ops_t`, in words.
 pub(crate) mod uct {
-    /// How the versions begin that have them there.
+    /// The beginning of the versions that have them there.
     pub(crate) const VERSION: &str = "1.13.";
     pub(crate) const PUT_SHORT: usize = 0;
     pub(crate) const PUT_BCOPY: usize = 1;
@@ -105,6 +105,6 @@ pub(crate) mod uct {
     pub(crate) const TAG_EAGER_ZCOPY: usize = 18;
     pub(crate) const TAG_RNDV_ZCOPY: usize = 19;
     pub(crate) const TAG_RNDV_REQUEST: usize = 21;
-    /// How many there are up to the last of these.
+    /// The number of them up to the last of these.
     pub(crate) const OPERATIONS: usize = TAG_RNDV_REQUEST + 1;
 }

@@ -18,7 +18,7 @@ use jitterlab_injector::recording::Recording;
 use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 
-/// Where launchers put the rank: Open MPI, PMIx, PMI (MPICH), Slurm.
+/// The variables in which launchers put the rank: Open MPI, PMIx, PMI (MPICH), Slurm.
 const RANKS: [&str; 4] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
@@ -26,7 +26,7 @@ const RANKS: [&str; 4] = [
     "SLURM_PROCID",
 ];
 
-/// What the environment asks for.
+/// The configuration that the environment asks for.
 pub(crate) struct Config {
     /// The first settings of the control page.
     pub(crate) settings: Settings,
@@ -40,9 +40,9 @@ pub(crate) struct Config {
     pub(crate) rank: u64,
     /// The lineage of the first thread.
     pub(crate) lineage: u64,
-    /// Where the page is made, if not where it belongs.
+    /// The directory in which the page is made, if not where it belongs.
     pub(crate) control_dir: Option<PathBuf>,
-    /// Where the counters are reported.
+    /// The file to which the counters are reported.
     pub(crate) report: Option<CString>,
     /// The `inject run` that the program belongs to, 0 where there was none.
     pub(crate) run: u64,
@@ -95,7 +95,7 @@ impl Config {
     }
 }
 
-/// What is injected.
+/// The delays that are injected.
 struct Delays {
     table: TableSource,
     unit: DelayUnit,
@@ -144,7 +144,7 @@ impl Delays {
     }
 }
 
-/// How long ago it was `began` nanoseconds after 1970; nothing where nobody says when that was.
+/// The time since `began` nanoseconds after 1970; 0 where nobody says when that was.
 fn elapsed_ns(began: Option<u64>) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos() as u64);

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Whether the process has given rights up.
+/// True if the process has given rights up.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// From now on it has. Whether it had not before.
+/// The process has given rights up from now on. True if it had not before.
 #[cold]
 pub(crate) fn set() -> bool {
     !ON.swap(true, Ordering::Relaxed)

@@ -1,10 +1,10 @@
 //! Functions of libraries that a program may have or not, once, or more than once: verbs, MPI, UCX.
 //!
-//! The C library is there in every program, so its functions are caught by their names: this library has functions of the
-//! same names and stands before it. With any other library that would be a lie to the programs that do not have it, or
-//! have it with fewer functions, and look. So nothing else is exported here. Each reference that leads to such a function is found
-//! where it is, in the program or a library of its, and redirected to a hook, one for each function that there is by
-//! that name. A hook whose family was not asked for is nowhere.
+//! The C library is there in every program, so its functions are caught by their names: this library has functions of the same
+//! names and stands before it. With any other library that would be a lie to programs that look, and do not have it, or have it
+//! with fewer functions. So nothing else is exported here. Each reference to such a function is found where it is, in the program
+//! or a library of its, and redirected to a hook. There is one hook for each function of that name. A hook whose family was not
+//! asked for is nowhere.
 //!
 //! What is loaded later is looked at when `dlopen` returns, and `dlsym` gives hooks. Both are found in the same way.
 
@@ -42,7 +42,7 @@ impl Slot {
         }
     }
 
-    /// The function that the hook stands before. Not null where the hook is called.
+    /// The function that the hook stands before. It is not null where the hook is called.
     #[inline(always)]
     pub(crate) fn original(&self) -> *mut c_void {
         self.original.load(Ordering::Relaxed)
@@ -52,9 +52,9 @@ impl Slot {
 /// A name that is caught.
 pub(crate) struct Interposed {
     pub(crate) name: &'static CStr,
-    /// Whether the hook was asked for. Known when the library has come up, and the same from then on.
+    /// True if the hook was asked for. Known when the library has come up, and the same from then on.
     pub(crate) is_asked: fn() -> bool,
-    /// Whether the function of that name is one that the hook knows how to stand before, in the view of an object
+    /// True if the function of that name is one that the hook knows how to stand before, in the view of an object
     /// that refers to it or has it.
     pub(crate) is_known: fn(&Object) -> bool,
     pub(crate) slots: [&'static Slot; SLOTS],
@@ -64,7 +64,7 @@ pub(crate) struct Interposed {
 #[distributed_slice]
 pub(crate) static INTERPOSED: [Interposed];
 
-/// Catches the functions called `$name`: by `$hook`, a function with a number of its slot, for which there are `$slots`.
+/// Catches the functions called `$name` by `$hook`, a function with a number of its slot. There are `$slots` of them.
 macro_rules! interposed {
     ($name:expr, $hook:ident, $slots:ident; asked $is_asked:expr; known $is_known:expr) => {
         static $slots: [$crate::interpose::Slot; $crate::interpose::SLOTS] = [
@@ -161,7 +161,7 @@ pub(crate) fn look_around() {
             };
             let target = object.target(&reference);
             if target.is_null() {
-                // What is not there may come, and the reference then lead to it.
+                // A function that is not there may come, and the reference then lead to it.
                 all_are_there = false;
             } else if (interposed.is_known)(&object)
                 && let Some(hook) = interposed.hook_of(target)
@@ -175,7 +175,7 @@ pub(crate) fn look_around() {
     }
 }
 
-/// What a program is given that has looked up `name` and found `address`: our hook of that, or the same.
+/// The address for a program that has looked up `name` and found `address`: our hook of that, or the same.
 pub(crate) fn found(name: &CStr, address: *mut c_void) -> *mut c_void {
     let hook = asked().get(name).and_then(|interposed| {
         let object = objects::holding(address)?;

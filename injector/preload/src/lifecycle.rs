@@ -18,13 +18,13 @@ use crate::config::Config;
 use crate::real::system_call;
 use crate::{confined, defer, hooks, interpose, recorder, state};
 
-/// What is to be done about this process when it ends, and when it forks.
+/// The things to do about this process when it ends, and when it forks.
 struct Process {
     pid: u32,
-    /// Whether it has come to its end, and all has been done.
+    /// True if it has come to its end, and all has been done.
     ended: bool,
     page_file: Option<CString>,
-    /// Where the page is made, if not in the directory of whoever the program runs as.
+    /// The directory in which the page is made, if not in that of whoever the program runs as.
     control_dir: Option<PathBuf>,
     report: Option<CString>,
     run: u64,
@@ -174,7 +174,7 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Process>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Before a `fork`, of which the C library tells: never in the middle of a `dlopen` of the same thread.
+/// Prepares for a `fork` that the C library tells of: never in the middle of a `dlopen` of the same thread.
 extern "C" fn before_told_fork() {
     before_fork();
     interpose::before_fork();
@@ -195,7 +195,7 @@ pub(crate) fn in_parent() {
     defer::after_fork_in_parent();
 }
 
-/// What a child made by `_Fork`, maybe in a signal handler, can do: it counts in its parent's page.
+/// Does what a child made by `_Fork`, maybe in a signal handler, can do: it counts in its parent's page.
 pub(crate) fn in_bare_child() {
     defer::after_fork_in_child();
     state::after_fork_in_child();
@@ -205,8 +205,8 @@ extern "C" fn in_child() {
     let errno = crate::real::errno();
     interpose::after_fork();
     in_bare_child();
-    // A child that may not make a page counts in its parent's. So does one of which another thread of the parent held
-    // the lock, which it does only while it ends the process.
+    // A child that may not make a page counts in its parent's. So does a child whose parent had the lock held by
+    // another thread, which holds it only while it ends the process.
     if !confined::is_on()
         && let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
         && let Some(process) = guard.as_mut()

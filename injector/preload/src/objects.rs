@@ -16,9 +16,9 @@ pub(crate) struct Object {
 /// A reference from an object to a function, by name.
 pub(crate) struct Reference<'a> {
     pub(crate) name: &'a CStr,
-    /// Where the function's address is, or will be.
+    /// The place of the function's address, now or later.
     place: *mut *mut c_void,
-    /// Whether the dynamic linker may leave it to the first call.
+    /// True if the dynamic linker may leave it to the first call.
     may_be_lazy: bool,
 }
 
@@ -106,7 +106,7 @@ fn described(wanted: impl Fn(&Description) -> bool) -> Vec<Description> {
 }
 
 impl Description {
-    /// What tells it from the others that are loaded.
+    /// The identity that tells it from the others that are loaded.
     pub(crate) fn identity(&self) -> (usize, usize) {
         (self.base, self.headers as usize)
     }
@@ -213,7 +213,7 @@ impl Object {
         }
     }
 
-    /// What `name` means to code of this object, as the dynamic linker would find it; null if nothing.
+    /// The meaning of `name` to code of this object, as the dynamic linker would find it; null if there is none.
     pub(crate) fn look_up(&self, name: &CStr) -> *mut c_void {
         let address = scope::look_up(self, name);
         if address.is_null() {
@@ -244,7 +244,7 @@ impl Object {
         }
     }
 
-    /// Whether it refers to others by the name `name`.
+    /// True if it refers to others by the name `name`.
     pub(crate) fn refers_to(&self, name: &CStr) -> bool {
         let mut found = false;
         self.references(|reference| found |= reference.name == name);
@@ -263,8 +263,9 @@ fn forget_error() {
     unsafe { libc::dlerror() };
 }
 
-/// What a name means to an object. The dynamic linker looks among what is loaded for everybody, and then among what
-/// was loaded with the object; what that was it does not tell. But `dlsym` does the same for whoever calls it.
+/// The meaning of a name to an object. The dynamic linker looks among what is loaded for everybody, and then among
+/// what was loaded with the object, but does not tell what that was. Yet `dlsym` does the same for whoever calls
+/// it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod scope {
     use std::arch::asm;

@@ -1,4 +1,4 @@
-//! What a rank sends by MPI, counted to the message, and left in a file when it ends.
+//! The sends of a rank by MPI, counted to the message, and left in a file when it ends.
 //!
 //! `jitterlab inject trace` reads the files; [`jitterlab_injector::record`] says what is in them.
 
@@ -23,7 +23,7 @@ static ACCOUNT: OnceLock<Account> = OnceLock::new();
 pub(crate) struct Peers {
     pub(crate) ranks: usize,
     pub(crate) own: usize,
-    /// Whether others have spawned them.
+    /// True if others have spawned them.
     pub(crate) are_spawned: bool,
 }
 
@@ -49,21 +49,21 @@ impl Sum {
 struct Account {
     /// A child that is forked has its parent's account, and leaves it to it.
     pid: u32,
-    /// Whether the file was begun: a process may come to its end twice, as by `_exit` in a function
+    /// True if the file was begun: a process may come to its end twice, as by `_exit` in a function
     /// that `exit` calls.
     left: AtomicBool,
     rank: usize,
     is_spawned: bool,
     calls: [Sum; Call::NAMES.len()],
-    /// By rank.
+    /// The messages to each rank.
     peers: Box<[Sum]>,
-    /// To processes that are none of these ranks, or of which that is not known.
+    /// The messages to other processes than these ranks, or to unknown ones.
     others: Sum,
 }
 
 impl Account {
     fn of(peers: Option<Peers>) -> Self {
-        // Who has no rank among all has the one that the launcher told.
+        // A process that has no rank among all has the one that the launcher told.
         let told = state::injection().map_or(0, |injection| injection.rank() as usize);
         let peers = peers.unwrap_or(Peers {
             ranks: 0,
@@ -87,7 +87,7 @@ pub(crate) fn start(folder: CString) {
     ON.store(FOLDER.set(folder).is_ok(), Ordering::Relaxed);
 }
 
-/// Whether calls are recorded.
+/// True if calls are recorded.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
@@ -110,7 +110,7 @@ pub(crate) fn messages(
     }
 }
 
-/// Counts a collective call to which the caller gives `bytes`.
+/// Counts a collective call. The caller gives it `bytes`.
 pub(crate) fn collective(call: Call, peers: impl FnOnce() -> Option<Peers>, bytes: u64) {
     let account = ACCOUNT.get_or_init(|| Account::of(peers()));
     account.calls[call.index()].add(1, 0, bytes);
@@ -197,7 +197,7 @@ struct File {
 }
 
 impl File {
-    /// At a path that ends with a zero, and where there is none yet.
+    /// Creates the file at a path that ends with a zero, if there is none yet.
     fn create(path: &[u8]) -> Option<Self> {
         let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: a C string.

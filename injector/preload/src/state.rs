@@ -1,4 +1,4 @@
-//! What the hooks need at every call: the injection of the process and the stream of the thread.
+//! The state that hooks need at every call: the injection of the process and the stream of the thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -14,23 +14,23 @@ use crate::confined;
 /// Null until the library has come up, and for good if it stays off.
 static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The same for each family of hooks, null where the family is off: one load says both.
+/// The injection for each family of hooks, null where the family is off: one load says both.
 static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
 
-/// What says for each family whether there is anything to do right now: `OFF` for one that is not installed, else `PAGE` or
-/// `DEFERRING`. Never null: a hook that is off loads its switch, looks at it, and is done.
+/// A switch for each family says whether there is anything to do right now: `OFF` for one that is not installed, else
+/// `PAGE` or `DEFERRING`. It is never null: a hook that is off loads its switch, looks at it, and is done.
 static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new((&raw const OFF).cast_mut()) }; HookFamily::ALL.len()];
 
-/// What they lead to while nothing is deferred: the page's, from when the library has come up until the process ends.
+/// The switch that they lead to while nothing is deferred: the page's, from when the library has come up until the process ends.
 static PAGE: AtomicPtr<Generation> = AtomicPtr::new((&raw const OFF).cast_mut());
 
 thread_local! {
     // The lineage of the child that this thread is about to fork: the child's one thread is a copy
     // of this one, and finds it here.
     static FORKED: Cell<u64> = const { Cell::new(0) };
-    // Where the `vfork` of this thread returns to.
+    // The address that the `vfork` of this thread returns to.
     #[cfg(target_arch = "x86_64")]
     static SPLIT_AT: Cell<usize> = const { Cell::new(0) };
     // Whether it runs in the child that it has made.
@@ -73,7 +73,7 @@ pub(crate) fn set_deferring(deferring: bool) {
     set_switches(HookFamily::defers, switch);
 }
 
-/// Gives the families of which `whose` is true, those that are installed, another switch.
+/// Gives another switch to those installed families for which `whose` is true.
 fn set_switches(whose: impl Fn(HookFamily) -> bool, switch: *mut Generation) {
     for family in HookFamily::ALL.into_iter().filter(|&family| whose(family)) {
         let place = &SWITCHES[family as usize];
@@ -102,7 +102,7 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
     load(&BY_FAMILY[family as usize])
 }
 
-/// What a hook learns first.
+/// The first thing that a hook learns.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Look {
@@ -110,7 +110,7 @@ pub(crate) struct Look {
     thread: Thread,
 }
 
-/// What a hook of this family has to do right now: the first thing that it asks.
+/// The task of a hook of this family right now: the first thing that it asks.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn look(family: HookFamily) -> Look {
@@ -122,13 +122,13 @@ pub(crate) fn look(family: HookFamily) -> Look {
 }
 
 impl Look {
-    /// Whether there is nothing to do.
+    /// True if there is nothing to do.
     #[inline(always)]
     pub(crate) fn is_off(self) -> bool {
         self.seen.is_off()
     }
 
-    /// Whether a send whose family is on can be performed because the table has only zeros, if `and` that is so; it is counted
+    /// True if a send whose family is on can be performed because the table has only zeros, if `and` that is so; it is counted
     /// then as one that came through `hook`. Calls nothing. Otherwise nothing has happened, and [`pass`] says what to do.
     #[inline(always)]
     pub(crate) fn goes_at_once(self, hook: Hook, and: impl FnOnce() -> bool) -> bool {
@@ -146,7 +146,7 @@ impl Look {
     }
 }
 
-/// Whether a hook of this family, which looks no further, has nothing to do right now.
+/// True if a hook of this family, which looks no further, has nothing to do right now.
 pub(crate) fn is_off(family: HookFamily) -> bool {
     look(family).is_off()
 }
@@ -163,14 +163,14 @@ pub(crate) fn enter() {
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.
 #[inline(always)]
 pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
-    // Not by a closure: whether that becomes a call of its own depends on how many hooks there are.
+    // No closure is used: whether that becomes a call of its own depends on how many hooks there are.
     match injection.before_send(stream(), hook) {
         Passage::Now => Passage::Now,
         deferred => deferred_if_allowed(deferred),
     }
 }
 
-/// What has to be done to defer a send may not be allowed; then its delay is waited out.
+/// The steps of deferring a send may not be allowed; then its delay is waited out.
 fn deferred_if_allowed(passage: Passage) -> Passage {
     match confined::is_on() {
         true => {
@@ -187,8 +187,8 @@ pub(crate) fn pass_if_installed(hook: Hook) -> Passage {
     installed(hook.family()).map_or(Passage::Now, |injection| pass(injection, hook))
 }
 
-/// As [`pass`], for a hook whose sends cannot be deferred: a mode that defers is refused with it, and what such
-/// a mode has drawn is waited for.
+/// Does as [`pass`], for a hook whose sends cannot be deferred. A mode that defers is refused with it, and what
+/// such a mode has drawn is waited for.
 #[inline(never)]
 pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
     wait_out_if_deferred(pass(injection, hook));
@@ -240,7 +240,7 @@ mod thread {
     );
     const _: () = assert!(align_of::<Stream>() <= 64);
 
-    /// How far from `fs` every thread has its stream.
+    /// The distance from `fs` at which every thread has its stream.
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     pub(crate) struct Thread(usize);
@@ -392,7 +392,7 @@ pub(crate) fn after_vfork(is_child: bool) -> usize {
     SPLIT_AT.get()
 }
 
-/// Whether the caller is a child by `vfork`, whose memory is its parent's.
+/// True if the caller is a child by `vfork`, whose memory is its parent's.
 #[inline(always)]
 pub(crate) fn is_borrowed() -> bool {
     BORROWED.get()

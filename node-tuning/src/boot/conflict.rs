@@ -1,4 +1,4 @@
-//! What keeps the kernel from doing what a parameter of ours says.
+//! The obstacles that keep the kernel from doing what a parameter of ours says.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ pub enum Conflict {
     Other {
         /// The one that is heeded instead.
         parameter: Parameter,
-        /// Where it stands; nothing where no file of the boot loader has it.
+        /// The line that it stands in; none where no file of the boot loader has it.
         origin: Option<Origin>,
         /// Ours.
         wanted: Parameter,
     },
-    /// What is ours does not come to the kernel.
+    /// Our parameter does not come to the kernel.
     Dropped {
-        /// Where the boot loader's variable is given another value.
+        /// The line that gives the boot loader's variable another value.
         origin: Origin,
         /// The file that is ours.
         own: PathBuf,
@@ -29,7 +29,7 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// What a command line has instead of `wanted`.
+    /// The parameter that a command line has instead of `wanted`.
     pub(super) fn on(line: &CommandLine, wanted: &Parameter, last: Cpu) -> Option<Self> {
         let Verdict::Overruled(index) = line.parameters.verdict(wanted, last) else {
             return None;
@@ -41,7 +41,7 @@ impl Conflict {
         })
     }
 
-    /// What the running kernel heeds instead of `wanted`, where it was told that as well.
+    /// The parameter that the running kernel heeds instead of `wanted`, where it was told that as well.
     pub(super) fn at_start(running: &Parameters, wanted: &Parameter, last: Cpu) -> Option<Self> {
         let alone = |given: &Parameter| {
             let mut alone = Parameters::default();

@@ -1,9 +1,9 @@
-//! The files that GRUB's command line is made of, and what it becomes: `/etc/default/grub`, then
-//! `/etc/default/grub.d/*.cfg`, read by the shell one after the other (`grub-mkconfig`), of which `10_linux` takes
-//! `$GRUB_CMDLINE_LINUX $GRUB_CMDLINE_LINUX_DEFAULT`.
+//! The files that GRUB's command line is made of, and what it becomes. The shell reads `/etc/default/grub`, and
+//! then `/etc/default/grub.d/*.cfg` one after the other (`grub-mkconfig`). `10_linux` takes `$GRUB_CMDLINE_LINUX
+//! $GRUB_CMDLINE_LINUX_DEFAULT` from them.
 //!
-//! Assignments are read as the shell does, and taken to be made, be they behind an `if`; what programs print is not known,
-//! and empty here.
+//! Assignments are read as the shell does, and taken to be made, even behind an `if`. The output of programs is not known,
+//! and is empty here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::system::System;
 
 const FIRST: &str = "/etc/default/grub";
 const DROP_INS: &str = "/etc/default/grub.d";
-/// In the order in which they come to the kernel.
+/// The variables in the order in which they come to the kernel.
 const VARIABLES: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 
 /// The files, in the order in which they are read.
@@ -31,7 +31,7 @@ impl Sources {
     pub(super) fn read(system: &System) -> Self {
         let mut names = system.names(DROP_INS);
         names.retain(|name| name.ends_with(".cfg"));
-        // As the shell sorts them, which takes no digits for a number.
+        // The shell sorts them so, and takes no digits for a number.
         names.sort();
         let drop_ins = names.iter().map(|name| PathBuf::from(DROP_INS).join(name));
         let paths = std::iter::once(PathBuf::from(FIRST)).chain(drop_ins);
@@ -81,11 +81,11 @@ impl Sources {
     }
 }
 
-/// As much of a shell as takes notice of assignments.
+/// The part of a shell that takes notice of assignments.
 #[derive(Default)]
 struct Shell {
     variables: HashMap<String, Traced>,
-    /// Where a variable was last given a value without its own in it.
+    /// The line that last gave a variable a value without its own in it.
     begun: HashMap<String, Origin>,
 }
 

@@ -1,4 +1,4 @@
-//! Where kernel parameters for the next boot are written.
+//! The files to which kernel parameters for the next boot are written.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::system::{Loader, Place, System, Value};
 pub struct BootFile {
     loader: Loader,
     path: PathBuf,
-    /// What the file says now; with GRUB it is ours, and says only what we want.
+    /// The content of the file; with GRUB it is ours, and says only what we want.
     pub parameters: Parameters,
-    /// With GRUB, the files that its command line is made of; otherwise it is made of ours alone.
+    /// The files that GRUB's command line is made of; other loaders make it of our file alone.
     sources: Option<Sources>,
-    /// What it would say to the same effect as there being none.
+    /// The content with which the file has the same effect as none.
     instead: Value,
     /// The command lines that the loader's configuration has, where it is made already and can be
     /// read: what counts at the next boot.
@@ -34,27 +34,27 @@ pub enum NoLoader {
     /// None that is known.
     #[error("cannot write kernel parameters: this node has neither GRUB nor systemd-boot")]
     Unknown,
-    /// What started the appliance is not in it, and nothing in it outlives the boot.
+    /// The loader that started the appliance is not in it, and nothing in it outlives the boot.
     #[error(
         "the appliance keeps no kernel parameters; put `tuning: measure` or `tuning: paper` into node.yaml, and the next boot starts the kernel with them, or give them in the boot loader"
     )]
     Appliance,
 }
 
-/// What says that this node is the appliance.
+/// The file that says that this node is the appliance.
 const APPLIANCE: &str = "/etc/jitterlab/appliance";
-/// Where systemd-boot keeps its configuration, and its entries: on one or two of the places of boot
-/// partitions.
+/// The directories of systemd-boot's configuration and its entries: on one or two of the places of
+/// boot partitions.
 const SYSTEMD_BOOT: [&str; 3] = ["/boot/loader", "/efi/loader", "/boot/efi/loader"];
 const KERNEL_INSTALL: &str = "/etc/kernel/cmdline";
-/// What a distribution gives its kernels where that file does not say.
+/// The file with a distribution's parameters for its kernels where that file does not say.
 const KERNEL_INSTALL_DEFAULT: &str = "/usr/lib/kernel/cmdline";
 const GRUB: &str = "/etc/default/grub";
 const GRUB_DROP_INS: &str = "/etc/default/grub.d";
 /// After those of cloud images (50-) and of Debian's installer: ours has the last word.
 const GRUB_DROP_IN: &str = "/etc/default/grub.d/95-jitterlab.cfg";
 
-/// How a line of a drop-in for GRUB begins and ends.
+/// The beginning and the end of a line of a drop-in for GRUB.
 ///
 /// The defaults come last on GRUB's command line, and not on that of rescue entries, which are to boot
 /// whatever we want.
@@ -125,7 +125,7 @@ impl BootFile {
         }
     }
 
-    /// Whether a parameter of this name stands in the file.
+    /// True if a parameter of this name stands in the file.
     pub(super) fn names(&self, wanted: &Parameter) -> bool {
         self.parameters.last(&wanted.key).is_some()
     }
@@ -141,18 +141,18 @@ impl BootFile {
         }
     }
 
-    /// What the next kernel makes of `wanted`, by the files that its command line is made of.
+    /// The next kernel's verdict on `wanted`, by the files that its command line is made of.
     pub(super) fn next(&self, wanted: &Parameter, last: Cpu) -> Verdict {
         let (line, _) = self.command_line(&self.parameters);
         line.parameters.verdict(wanted, last)
     }
 
-    /// Whether the next kernel does what `wanted` says: the files say so, and what is made of them.
+    /// True if the next kernel does what `wanted` says: the files say so, and what is made of them.
     pub(super) fn gives(&self, wanted: &Parameter, last: Cpu) -> bool {
         self.is_made_with(wanted, last) && self.next(wanted, last) == Verdict::Heeded
     }
 
-    /// What would keep the kernel from doing what `wanted` says when all that is `planned` is written here.
+    /// The obstacle that would keep the kernel from doing what `wanted` says when all that is `planned` is written here.
     pub(super) fn obstacle(
         &self,
         wanted: &Parameter,
@@ -169,8 +169,7 @@ impl BootFile {
         }
     }
 
-    /// What keeps the kernel from it in what was made of the files when ours was written: another file has had a part in
-    /// that.
+    /// The obstacle in what was made of the files when ours was written: another file has had a part in that.
     pub(super) fn made_otherwise(&self, wanted: &Parameter, last: Cpu) -> Option<Conflict> {
         let told = self.names(wanted) && self.next(wanted, last) == Verdict::Heeded;
         let told = told && !self.is_made_with(wanted, last);
@@ -180,14 +179,14 @@ impl BootFile {
             .next()
     }
 
-    /// Whether the loader's configuration has a parameter, wherever it has it from. One that cannot be
+    /// True if the loader's configuration has a parameter, wherever it has it from. One that cannot be
     /// read is taken to have it.
     pub(super) fn is_made_with(&self, wanted: &Parameter, last: Cpu) -> bool {
         let has = |line: &CommandLine| line.parameters.verdict(wanted, last) == Verdict::Heeded;
         self.made.as_ref().is_none_or(|lines| lines.iter().any(has))
     }
 
-    /// What it says when `wanted` is put in.
+    /// The content when `wanted` is put in.
     fn and(&self, wanted: &[Parameter]) -> Parameters {
         let mut parameters = self.parameters.clone();
         for parameter in wanted {
@@ -266,9 +265,9 @@ fn entry(system: &System, path: &str) -> Option<Vec<CommandLine>> {
     Some(vec![found])
 }
 
-/// What kernel-install gives a kernel where its file does not say: the distribution's line or that of
-/// the running kernel. The running kernel may still have what was taken back since it was started; its
-/// entry has not.
+/// The parameters that kernel-install gives a kernel whose file does not say any: the distribution's
+/// line, or that of the running kernel. The running kernel may still have what was taken back since it
+/// was started; its entry has not.
 fn unwritten(system: &System, entry: Option<&CommandLine>) -> Parameters {
     match system.text(KERNEL_INSTALL_DEFAULT) {
         Some(text) => Parameters::parse(&text),

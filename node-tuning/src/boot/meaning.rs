@@ -1,4 +1,4 @@
-//! What the kernel makes of the parameters that tuning sets: how it reads their values, and which one it heeds of
+//! The kernel's reading of the parameters that tuning sets: how it reads their values, and which one it heeds of
 //! several with one name. Places in its sources are those of Linux 6.12.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use super::parameters::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 use crate::values::number;
 
-/// What a command line makes of a parameter that is wanted.
+/// The verdict of a command line on a parameter that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The kernel does what is wanted.
@@ -18,7 +18,7 @@ pub enum Verdict {
     Overruled(usize),
 }
 
-/// What `isolcpus=` and `nohz_full=` keep from CPUs.
+/// A thing that `isolcpus=` and `nohz_full=` keep from CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kept {
     Domain,
@@ -104,12 +104,12 @@ impl Parameters {
     }
 }
 
-/// Whether the kernel heeds the first of the parameters with this name, and not the last.
+/// True if the kernel heeds the first of the parameters with this name, and not the last.
 pub fn is_first_heeded(parameter: &Parameter) -> bool {
     ["isolcpus", "nohz_full"].contains(&parameter.name().as_str())
 }
 
-/// What is kept from which CPUs; nothing for other parameters, and for values that the kernel refuses.
+/// The CPUs, and what is kept from them; `None` for other parameters, and for values that the kernel refuses.
 fn isolating(parameter: &Parameter, last: Cpu) -> Option<(BTreeSet<Kept>, CpuSet)> {
     let value = parameter.plain()?;
     match parameter.name().as_str() {
@@ -152,7 +152,7 @@ pub fn flags_and_cpus(value: &str, last: Cpu) -> Option<(Vec<String>, CpuSet)> {
     Some((flags.iter().map(|(name, _)| (*name).into()).collect(), cpus))
 }
 
-/// What the kernel reads; nothing where it can read nothing, and leaves all as it was.
+/// The meaning that the kernel reads; none where it can read nothing, and leaves all as it was.
 fn meaning(parameter: &Parameter, last: Cpu) -> Option<Meaning> {
     let value = parameter.plain();
     let one_of = |words: &[&str]| {

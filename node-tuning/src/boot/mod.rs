@@ -21,11 +21,11 @@ use crate::system::{Place, System};
 /// The kernel parameters of a node, now and after the next boot.
 #[derive(Debug)]
 pub struct Boot {
-    /// What the running kernel was started with.
+    /// The parameters that the running kernel was started with.
     pub running: Parameters,
-    /// Where ours are written for the next boot; or why they cannot be.
+    /// The file to which ours are written for the next boot; or the reason why they cannot be.
     pub file: Result<BootFile, NoLoader>,
-    /// Whether this is still the boot in which they were written.
+    /// True if this is still the boot in which they were written.
     pub is_awaited: bool,
     /// The highest CPU that the node may have.
     last: Cpu,
@@ -36,7 +36,7 @@ pub struct Boot {
 pub struct CommandLine {
     /// The parameters.
     pub parameters: Parameters,
-    /// As many.
+    /// The origin of each parameter.
     pub origins: Vec<Origin>,
 }
 
@@ -77,12 +77,12 @@ impl Boot {
         }
     }
 
-    /// What the running kernel makes of `wanted`.
+    /// The verdict of the running kernel on `wanted`.
     fn now(&self, wanted: &Parameter) -> Verdict {
         self.running.verdict(wanted, self.last)
     }
 
-    /// Whether the running kernel was started to do what `wanted` says.
+    /// True if the running kernel was started to do what `wanted` says.
     pub fn runs_with(&self, wanted: &Parameter) -> bool {
         self.now(wanted) == Verdict::Heeded
     }
@@ -100,19 +100,19 @@ impl Boot {
         self.running.cpus(name, self.last)
     }
 
-    /// Whether the next kernel will be started to do what `wanted` says.
+    /// True if the next kernel will be started to do what `wanted` says.
     pub fn will_run_with(&self, wanted: &Parameter) -> bool {
         self.file
             .as_ref()
             .is_ok_and(|file| file.gives(wanted, self.last))
     }
 
-    /// Whether `wanted` stands in what we have written.
+    /// True if `wanted` stands in what we have written.
     pub fn is_ours(&self, wanted: &Parameter) -> bool {
         self.file.as_ref().is_ok_and(|file| file.names(wanted))
     }
 
-    /// Whether the next kernel will be started to do what `wanted` says if nothing is written: the files of the loader say
+    /// True if the next kernel will be started to do what `wanted` says if nothing is written: the files of the loader say
     /// so already, or the running one was, not by us, and the next one will be as well. After a revert the running one
     /// still has what we gave it.
     pub fn is_settled(&self, wanted: &Parameter) -> bool {
@@ -130,7 +130,7 @@ impl Boot {
         }
     }
 
-    /// What keeps the next kernel from doing what `wanted` says when we write all that is `planned`.
+    /// The obstacle that keeps the next kernel from doing what `wanted` says when we write all that is `planned`.
     pub fn obstacle(&self, wanted: &Parameter, planned: &[Parameter]) -> Option<Conflict> {
         let file = self.file.as_ref().ok()?;
         file.obstacle(wanted, planned, self.last)

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A parameter: `nosmt`, `isolcpus=1-3`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// What stands before the first equals sign.
+    /// The text before the first equals sign.
     pub key: String,
-    /// What stands behind it.
+    /// The text behind it.
     pub value: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! On which CPUs a thread can run, and keeping it there.
+//! The CPUs that a thread can run on, and keeping it on one.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub fn available(root: &Path) -> Result<CpuSet, Error> {
         })?,
     };
     let tried = online.clone();
-    // In a thread of its own: the mask of the caller stays as it is.
+    // It runs in a thread of its own: the mask of the caller stays as it is.
     let thread = std::thread::Builder::new().spawn(move || {
         let can = |&cpu: &Cpu| pin(cpu).is_ok();
         tried.iter().filter(can).collect()

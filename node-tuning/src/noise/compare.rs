@@ -26,11 +26,11 @@ pub struct Comparison {
     pub only_a: CpuSet,
     /// CPUs that only B has measured.
     pub only_b: CpuSet,
-    /// What else a reader has to know.
+    /// The other things that a reader has to know.
     pub notes: Vec<String>,
 }
 
-/// What is compared.
+/// The figure that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -42,7 +42,7 @@ pub enum Figure {
     Lost,
 }
 
-/// What a test shows.
+/// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -59,9 +59,9 @@ pub enum Verdict {
 /// A figure of B beside that of A.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Of what.
+    /// The figure.
     pub figure: Figure,
     /// The figure of A: the median length, the rate, or the share lost; its mean over recordings.
     pub a: f64,
@@ -69,11 +69,11 @@ pub struct Row {
     pub b: f64,
     /// The least difference of two lengths that the clock shows; rates and shares have none, since they are means of a recording.
     pub resolution: Option<f64>,
-    /// How it was found.
+    /// The difference.
     pub found: Found,
 }
 
-/// How two figures differ.
+/// The difference of two figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
@@ -83,7 +83,7 @@ pub enum Found {
         n_a: usize,
         /// Gaps or intervals of B.
         n_b: usize,
-        /// By how much a gap or an interval of B is more than one of A: Hodges-Lehmann.
+        /// The distance by which a gap or an interval of B is more than one of A: Hodges-Lehmann.
         shift: f64,
         /// The size of the effect, from −1 (all of B is less than all of A) to 1.
         rank_biserial: f64,
@@ -98,7 +98,7 @@ pub enum Found {
         welch: Welch,
         /// p, corrected by Holm over all tests of the comparison.
         p_corrected: Option<f64>,
-        /// Which way, if `p_corrected` is below alpha.
+        /// The direction, if `p_corrected` is below alpha.
         verdict: Verdict,
     },
 }

@@ -8,7 +8,7 @@ use thiserror::Error as ThisError;
 
 use crate::cpus::{Cpu, CpuSet};
 
-/// What keeps noise from being measured or compared.
+/// An error that keeps noise from being measured or compared.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// A CPU was asked for on which this process cannot run.
@@ -32,7 +32,7 @@ pub enum Error {
     Pin {
         /// The CPU.
         cpu: Cpu,
-        /// What the system says.
+        /// The system's error.
         source: Errno,
     },
     /// A thread could not be started.
@@ -40,7 +40,7 @@ pub enum Error {
     Thread {
         /// The CPU that it was for.
         cpu: Cpu,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The threshold is within what the loop itself takes.
@@ -49,9 +49,9 @@ pub enum Error {
         Nanos(*threshold_ns), Nanos(*least_ns), show::time(*iteration_ns)
     )]
     Threshold {
-        /// As asked for.
+        /// The threshold that was asked for.
         threshold_ns: u64,
-        /// What an iteration takes.
+        /// The time of an iteration.
         iteration_ns: f64,
         /// The least that is accepted.
         least_ns: u64,
@@ -62,19 +62,19 @@ pub enum Error {
     /// A file of the kernel cannot be read.
     #[error("cannot read {path}", path = path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file of the kernel is not what it should be.
     #[error("{path}:{line}: {expected} expected", path = path.display())]
     Content {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What should be there.
+        /// The content that should be there.
         expected: &'static str,
     },
     /// Two reports that cannot be compared.

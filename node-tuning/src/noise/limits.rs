@@ -1,4 +1,4 @@
-//! What a measuring core may show, and what exceeds it.
+//! The limits of a measuring core, and what exceeds them.
 
 use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,11 @@ pub struct Limits {
     /// Share of the time that is lost. 0.0001: a message that comes at any moment finds its receiver away
     /// once in 10,000 times.
     pub lost_share: f64,
-    /// The longest gap. 50 us: an interrupt with its softirqs takes 1 to 20 us; what is longer was another
-    /// thread, the firmware or a hypervisor, none of which belongs on a measuring core.
+    /// The longest gap. 50 us: an interrupt with its softirqs takes 1 to 20 us. A longer gap was another
+    /// thread, the firmware or a hypervisor, and these do not belong on a measuring core.
     pub longest: Nanos,
-    /// What an iteration of the loop may take. 100 ns: a counter that is read by an instruction takes 10 to 30.
-    /// Above it, short gaps are not seen, and what a microsecond is measured with is too coarse.
+    /// The most time of an iteration of the loop. 100 ns: a counter that is read by an instruction takes 10 to
+    /// 30. Above it, short gaps are not seen, and what a microsecond is measured with is too coarse.
     pub iteration_ns: f64,
 }
 
@@ -40,7 +40,7 @@ impl Default for Limits {
     }
 }
 
-/// Which limit.
+/// A limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -57,19 +57,19 @@ pub enum Figure {
 /// A limit that was exceeded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Which limit.
+    /// The limit.
     pub figure: Figure,
-    /// What was found.
+    /// The value that was found.
     pub found: f64,
-    /// What may be, in the same unit.
+    /// The greatest value that is allowed, in the same unit.
     pub limit: f64,
-    /// The same as a sentence.
+    /// The finding as a sentence.
     pub message: String,
 }
 
-/// Holds a report against limits: what exceeds them, core by core. Nothing found is a quiet node.
+/// Holds a report against limits. Gives what exceeds them, core by core. A quiet node has no finding.
 pub fn judge(report: &NoiseReport, limits: &Limits) -> Vec<Finding> {
     let findings = |core| judge_core(core, limits);
     report.cores.iter().flat_map(findings).collect()

@@ -16,12 +16,12 @@ use crate::cpus::CpuSet;
 pub struct Noise {
     /// The CPUs; all that this process can run on, if it is not said.
     pub cpus: Option<CpuSet>,
-    /// For how long: 10 ms to a day.
+    /// The duration: 10 ms to a day.
     pub duration: Nanos,
     /// A longer time between two readings of the clock is a gap; see [`default_threshold`] if it is
     /// not said.
     pub threshold: Option<Nanos>,
-    /// Where /proc and /sys are: `/`, except in tests.
+    /// The directory with /proc and /sys: `/`, except in tests.
     pub root: PathBuf,
 }
 

@@ -1,8 +1,8 @@
 //! The time that a CPU is taken away from a program that only spins, and who took it.
 //!
-//! [`Noise`] is a measurement, [`report::NoiseReport`] what it finds, [`tracers`] asks the kernel's own
-//! tracers, [`compare`] holds two reports against each other and [`limits`] one against what a
-//! measuring core may show. Nothing here changes the machine.
+//! [`Noise`] is a measurement, and [`report::NoiseReport`] is its result. [`tracers`] asks the kernel's
+//! own tracers. [`compare`] holds two reports against each other, and [`limits`] holds one against the
+//! limits of a measuring core. Nothing here changes the machine.
 
 pub mod affinity;
 pub mod compare;

@@ -18,34 +18,34 @@ use crate::cpus::{Cpu, CpuSet};
 pub struct Probe {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// For how long.
+    /// The duration.
     pub duration: Nanos,
     /// A longer time between two readings is a gap.
     pub threshold: Nanos,
-    /// In how many equal intervals the run is divided; at least 1.
+    /// The number of equal intervals that the run is divided into; at least 1.
     pub intervals: usize,
-    /// How many gaps of a CPU are kept one by one.
+    /// The number of gaps of a CPU that are kept one by one.
     pub kept: usize,
 }
 
-/// What one thread found. Times are readings of [`Clock::global`] and their differences.
+/// The findings of one thread. Times are readings of [`Clock::global`] and their differences.
 #[derive(Debug, Clone)]
 pub struct Spun {
-    /// Where it was.
+    /// The CPU that it ran on.
     pub cpu: Cpu,
     /// When all began. The first gap of a thread that came late begins here.
     pub begin: u64,
     /// The last reading.
     pub end: u64,
-    /// How often the clock was read in between.
+    /// The number of readings of the clock in between.
     pub iterations: u64,
     /// The gaps.
     pub record: Record,
-    /// What the kernel counted for the thread.
+    /// The kernel's counts for the thread.
     pub thread: ThreadCounts,
 }
 
-/// What the kernel counts for a thread, from before its loop to after it.
+/// The kernel's counts for a thread, from before its loop to after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ThreadCounts {
     /// Times that another thread was put in its place.
@@ -56,7 +56,7 @@ pub struct ThreadCounts {
     pub page_faults: u64,
 }
 
-/// From telling the threads when to begin to the beginning: each of them has to be woken first.
+/// The time from telling the threads when to begin to the beginning: each of them has to be woken first.
 const RUN_UP: Nanos = Nanos(10_000_000);
 /// So long before the beginning they wake up again. Until then they leave their CPUs to the thread that has the
 /// others still to tell.
@@ -145,7 +145,7 @@ fn join(thread: ScopedJoinHandle<'_, Option<Spun>>) -> Option<Spun> {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Of the calling thread, since it began. It cannot fail for the thread itself.
+/// The counts of the calling thread since it began. The call cannot fail for the thread itself.
 fn thread_counts() -> ThreadCounts {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
         return ThreadCounts::default();
@@ -201,8 +201,8 @@ fn spin_on_clock(
     spin(|| clock.now(), begin, end, threshold, record)
 }
 
-/// What an iteration of the loop takes where nothing disturbs it, in nanoseconds: the least mean of
-/// several batches, on whatever CPU the caller is.
+/// The time of an iteration of the loop where nothing disturbs it, in nanoseconds: the least mean
+/// of several batches, on whatever CPU the caller is.
 pub fn iteration_ns() -> f64 {
     const BATCHES: usize = 64;
     const NS: u64 = 20_000;

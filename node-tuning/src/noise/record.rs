@@ -1,11 +1,11 @@
-//! What a probe writes down of its gaps: memory that is there before it starts.
+//! The record of a probe's gaps: memory that is there before it starts.
 
 use jitterlab_base::clock::Clock;
 use jitterlab_live::Publisher;
 use jitterlab_stats::histogram::Histogram;
 
-/// So many gaps of a CPU are kept one by one, 16 bytes each. At the 250 to 1,000 gaps a second of a CPU that
-/// nobody has tuned that is enough for 100 to 400 s; beyond it, gaps are still counted and summed.
+/// The gaps of a CPU that are kept one by one, 16 bytes each. A CPU that nobody has tuned has 250 to 1,000
+/// gaps a second, so this is enough for 100 to 400 s. Beyond it, gaps are still counted and summed.
 pub const KEPT: usize = 100_000;
 
 /// The time between two readings of the clock, longer than the threshold; in ticks.
@@ -17,7 +17,7 @@ pub struct Gap {
     pub length: u64,
 }
 
-/// What was lost in one of the equal intervals of the run.
+/// The time that was lost in one of the equal intervals of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// Gaps that began in it.
@@ -49,7 +49,7 @@ impl Record {
     /// An empty record with memory for everything that will be written, touched. `width` is the
     /// length of an interval in ticks, above 0; at most `most` gaps are kept.
     pub fn new(clock: &Clock, width: u64, intervals: usize, most: usize) -> Self {
-        // Not zero: zeros are memory that the kernel has only promised.
+        // It is not zero: zeros are memory that the kernel has only promised.
         const UNUSED: Gap = Gap {
             start: u64::MAX,
             length: u64::MAX,
@@ -85,17 +85,17 @@ impl Record {
         self.open.start = reading;
     }
 
-    /// Writes a gap down. Neither allocates nor calls the system. Out of line, so that the loop
-    /// that calls it stays short.
-    ///
-    /// From now on each gap is published, too.
+    /// Publishes each gap from now on, too.
     pub fn publish(&mut self, live: Publisher) {
         live.begin("gaps");
         self.live = live;
     }
 
-    /// A gap that begins where the last one ended is the same gap: between them the CPU did
-    /// nothing but write that one down, with caches that whoever had it before has emptied.
+    /// Writes a gap down. Neither allocates nor calls the system. Out of line, so that the loop
+    /// that calls it stays short.
+    ///
+    /// A gap that begins where the last one ended is the same gap: between them the CPU did nothing
+    /// but write that one down, with caches that whoever had it before has emptied.
     #[inline(never)]
     pub fn push(&mut self, start: u64, length: u64) {
         if start == self.open.start + self.open.length {
@@ -150,7 +150,7 @@ impl Record {
         &self.gaps[..self.kept]
     }
 
-    /// How many gaps there were.
+    /// The number of gaps.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,4 +1,4 @@
-//! What a run found, as it is written to files and read again.
+//! The report of a run, as it is written to files and read again.
 
 use jitterlab_base::clock::{Clock, Source};
 use jitterlab_stats::histogram::Histogram;
@@ -19,13 +19,13 @@ pub struct NoiseReport {
     pub host: String,
     /// Its kernel's release; empty if it could not be read.
     pub kernel: String,
-    /// What was read in the loop.
+    /// The clock that was read in the loop.
     pub clock: Source,
-    /// What an undisturbed iteration takes: measured before the run.
+    /// The time of an undisturbed iteration: measured before the run.
     pub iteration_ns: f64,
     /// A longer time between two readings is a gap.
     pub threshold_ns: u64,
-    /// As asked for.
+    /// The duration that was asked for.
     pub duration_ns: u64,
     /// The length of each interval of [`Core::intervals`].
     pub interval_ns: u64,
@@ -33,22 +33,22 @@ pub struct NoiseReport {
     pub cores: Vec<Core>,
     /// Counters that could not be read, and why.
     pub not_counted: Vec<String>,
-    /// What the kernel's tracers say, where they were asked.
+    /// The findings of the kernel's tracers, where they were asked.
     pub tracers: Option<Tracers>,
 }
 
-/// What was found on one CPU.
+/// The findings on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Core {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
-    /// From the common beginning to the last reading.
+    /// The time from the common beginning to the last reading.
     pub observed_ns: u64,
     /// Readings of the clock.
     pub iterations: u64,
     /// The mean of those iterations that were no gap.
     pub iteration_ns: f64,
-    /// How many gaps there were.
+    /// The number of gaps.
     pub gaps: u64,
     /// The same a second.
     pub gaps_per_s: f64,
@@ -67,7 +67,7 @@ pub struct Core {
     pub intervals: Intervals,
     /// The gaps one by one.
     pub recorded: Recorded,
-    /// Who it was.
+    /// The sources of the noise.
     pub who: Who,
 }
 
@@ -83,16 +83,16 @@ pub struct Intervals {
 /// The gaps one by one, as far as there was memory for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Whether these are all. Otherwise they are the first [`super::record::KEPT`].
+    /// True if these are all. Otherwise they are the first [`super::record::KEPT`].
     pub complete: bool,
     /// When each began, from the beginning of the run.
     pub starts_ns: Vec<u64>,
-    /// How long each was.
+    /// The length of each gap.
     pub lengths_ns: Vec<u64>,
 }
 
 impl Core {
-    /// What a thread found, with what was counted on its CPU.
+    /// The findings of a thread, with the counts on its CPU.
     pub fn of(spun: &Spun, clock: &Clock, counts: Vec<Count>) -> Self {
         let record = &spun.record;
         let recorded = Recorded::of(record, clock, spun.begin);
@@ -111,7 +111,7 @@ impl Core {
             lost_ns,
             lost_share: lost_ns as f64 / observed_ns as f64,
             longest_ns: clock.ticks_to_ns(record.longest()),
-            // Of nothing there is no summary.
+            // Nothing has no summary.
             lengths_ns: Summary::of(&lengths).ok(),
             histogram: record.lengths().clone(),
             intervals: Intervals {

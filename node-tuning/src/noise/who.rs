@@ -1,4 +1,4 @@
-//! Who took the CPU: gaps held against what the kernel counted meanwhile.
+//! The thing that took the CPU: gaps held against what the kernel counted meanwhile.
 //!
 //! Counters have no times, so a gap is not assigned to one of them; what is given are bounds that hold
 //! whatever belongs to what. An interrupt or a page fault opens at most one gap, so gaps beyond their number
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 use super::counters::{Count, Kind};
 use super::probe::ThreadCounts;
 
-/// What can be said about the gaps of a CPU.
+/// The causes of the gaps of a CPU, as far as they can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
-    /// What moved on the CPU over the run (and the few milliseconds of its beginning and end), by
-    /// kind, greatest first.
+    /// The counts that moved on the CPU over the run (and the few milliseconds of its beginning and
+    /// end), by kind, greatest first.
     pub counts: Vec<Count>,
-    /// What the kernel counted for the spinning thread itself.
+    /// The kernel's counts for the spinning thread itself.
     pub thread: ThreadCounts,
     /// Interrupts of all names.
     pub interrupts: u64,
-    /// So many gaps at most were interrupts or page faults.
+    /// The greatest number of gaps that were interrupts or page faults.
     pub explained_at_most: u64,
-    /// So many gaps at least were nothing that this kernel counts: the hypervisor's, the firmware's, the
+    /// The least number of gaps that this kernel does not count: the hypervisor's, the firmware's, the
     /// processor's own.
     pub unexplained_at_least: u64,
-    /// The time of the longest gaps, as many as the thread was switched away: other threads had at
-    /// most that. Nothing where not all gaps were kept.
+    /// The time of the longest gaps, as many as the thread was switched away: other threads had no
+    /// more. `None` where not all gaps were kept.
     pub switched_at_most_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What only the kernel's start can set.
+//! The settings that only the kernel's start can make.
 
 use super::{Node, Obstacle, Reach, Setting, Want, unsupported};
 use crate::boot::Parameter;
@@ -155,7 +155,7 @@ pub const MITIGATIONS: Setting = Setting {
     wants: |_| parameter("mitigations", "off"),
 };
 
-/// What the kernel says of each vulnerability that the processor has.
+/// The kernel's words about each vulnerability that the processor has.
 fn vulnerabilities(node: &Node) -> Vec<String> {
     const DIRECTORY: &str = "/sys/devices/system/cpu/vulnerabilities";
     let names = node.system.names(DIRECTORY);

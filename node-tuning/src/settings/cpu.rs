@@ -103,7 +103,7 @@ pub const TURBO: Setting = Setting {
             return node.one(Place::word("/sys/devices/system/cpu/cpufreq/boost"), "0");
         }
         let mut wants = node.one(intel, "1")?;
-        // What is a share of the highest clock is lowered with it by some kernels.
+        // Some kernels lower a value that is a share of the highest clock with that clock.
         let least = Place::word("/sys/devices/system/cpu/intel_pstate/min_perf_pct");
         if let Some(share) = node.system.read(&least)? {
             wants.push(Want::Keep(least, Some(share)));

@@ -1,4 +1,4 @@
-//! Where interrupts go.
+//! The settings of where interrupts go.
 
 use std::path::Path;
 

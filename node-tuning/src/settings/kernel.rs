@@ -1,4 +1,4 @@
-//! What the kernel does now and then by itself.
+//! The things that the kernel does now and then by itself.
 
 use super::{Node, Obstacle, Reach, Setting, Want, unsupported};
 use crate::boot::Parameter;
@@ -25,7 +25,7 @@ pub const RT_THROTTLING: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         let mut wants = node.one(Place::word("/proc/sys/kernel/sched_rt_runtime_us"), "-1")?;
-        // From Linux 6.12 on it is a server of the scheduler's that takes the time.
+        // A server of the scheduler's takes the time from Linux 6.12 on.
         for cpu in node.plan.measuring.iter() {
             let place = Place::word(format!(
                 "/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"

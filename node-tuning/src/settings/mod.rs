@@ -28,13 +28,13 @@ pub struct Setting {
     pub name: &'static str,
     /// Why it matters to somebody who measures microseconds.
     pub why: &'static str,
-    /// Which sets it is in.
+    /// The sets that it is in.
     pub reach: Reach,
-    /// What it wants of a node; an empty list is a node on which there is nothing to be done.
+    /// The values that it wants of a node; an empty list is a node on which there is nothing to be done.
     pub wants: fn(&Node) -> Result<Vec<Want>, Obstacle>,
 }
 
-/// Which sets a setting is in.
+/// The sets that a setting is in.
 #[derive(Debug, Clone, Copy)]
 pub enum Reach {
     /// All that measure with.
@@ -43,9 +43,9 @@ pub enum Reach {
     Paper,
     /// It is reported, and changed only when it is named, or in the paper's set if it is one of that.
     Asked {
-        /// Whether it is in the paper's set.
+        /// True if it is in the paper's set.
         paper: bool,
-        /// What there is to report.
+        /// The report.
         report: fn(&Node) -> Vec<String>,
     },
 }
@@ -54,9 +54,9 @@ pub enum Reach {
 pub struct Node<'a> {
     /// Its files, and all else that can be set.
     pub system: &'a System,
-    /// What it is made of.
+    /// The parts of the node.
     pub topology: &'a Topology,
-    /// Which CPUs are to measure.
+    /// The CPUs that are to measure.
     pub plan: &'a Plan,
     /// The set of settings that is asked for.
     pub profile: Profile,
@@ -66,7 +66,7 @@ pub struct Node<'a> {
     pub threads: &'a OnceCell<Vec<Thread>>,
 }
 
-/// What a setting wants.
+/// A value that a setting wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
     /// A value at a place.
@@ -78,8 +78,8 @@ pub enum Want {
     Parameter {
         /// The parameter.
         parameter: Parameter,
-        /// What the kernel then shows, where it shows anything: without that it does not know the
-        /// parameter.
+        /// The value that the kernel then shows, where it shows anything: without that it does not
+        /// know the parameter.
         shows: Option<(Place, String)>,
     },
 }
@@ -141,7 +141,7 @@ pub const ALL: &[&Setting] = &[
 ];
 
 impl Setting {
-    /// Whether it is in a set, be it to be reported.
+    /// True if it is in a set, be it to be reported.
     pub fn is_in(&self, profile: Profile) -> bool {
         match profile {
             Profile::Measure | Profile::Reversible => true,
@@ -164,8 +164,8 @@ impl Node<'_> {
         self.plan.isolated()
     }
 
-    /// Where a set of CPUs leads that is to spare the isolated ones: what it has besides, or where
-    /// that is nothing that stays, all that keep house.
+    /// The set of CPUs that is to spare the isolated ones: what it has besides, or where that is
+    /// nothing that stays, all that keep house.
     pub fn spared(&self, cpus: &CpuSet) -> CpuSet {
         let rest = cpus.without(&self.isolated());
         match rest.without(&self.leaving()).is_empty() {
@@ -174,7 +174,7 @@ impl Node<'_> {
         }
     }
 
-    /// Whether a set of CPUs has to be changed to spare the isolated ones, or would be left with
+    /// True if a set of CPUs has to be changed to spare the isolated ones, or would be left with
     /// nothing when SMT siblings go.
     pub fn is_touched(&self, cpus: &CpuSet) -> bool {
         let stays = |cpus: &CpuSet| !cpus.without(&self.leaving()).is_empty();
@@ -223,8 +223,8 @@ impl Node<'_> {
         self.each([place], value)
     }
 
-    /// Wants the same value at several places, of which those that are not there do not matter as
-    /// long as one is.
+    /// Wants the same value at several places. A place that is not there does not matter as long as
+    /// one is.
     fn each(
         &self,
         places: impl IntoIterator<Item = Place>,

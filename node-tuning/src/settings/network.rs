@@ -7,7 +7,7 @@ use crate::topology::DeviceKind;
 
 /// The MTU of RDMA that the paper found best, in bytes (section 4.2).
 const BEST_MTU: u32 = 2048;
-/// What RoCE and Ethernet may need of a frame beside the payload, in bytes: Soft-RoCE takes 80 off the
+/// The bytes of a frame that RoCE and Ethernet may need beside the payload: Soft-RoCE takes 80 off the
 /// interface's MTU, adapters less.
 const ROCE_HEADERS: u32 = 80;
 
@@ -206,7 +206,7 @@ pub const RDMA_MTU: Setting = Setting {
     },
 };
 
-/// The MTUs of an interface with which RoCE, which takes the largest of its own that fits, has the best.
+/// The MTUs of an interface that give RoCE its best one: it takes the largest of its own that fits.
 fn roce_mtus() -> std::ops::Range<u32> {
     BEST_MTU + ROCE_HEADERS..2 * BEST_MTU + ROCE_HEADERS
 }

@@ -1,4 +1,4 @@
-//! Where programs and kernel threads run.
+//! The CPUs on which programs and kernel threads run.
 
 use std::fs;
 use std::io;
@@ -58,8 +58,8 @@ pub const CPUSET_PARTITION: Setting = Setting {
     },
 };
 
-/// Threads that somebody has put on some CPUs, of which the partition takes some. Before Linux 6.2 the
-/// cpuset controller forgets where any thread was put.
+/// Threads that somebody has put on some CPUs, where the partition takes some of these. Before Linux
+/// 6.2 the cpuset controller forgets where any thread was put.
 fn pinned(node: &Node) -> Result<Vec<Want>, Obstacle> {
     if !node.system.is_live() {
         return Ok(Vec::new());

@@ -19,10 +19,10 @@ use super::{Error, Parameters, Place, Value};
 
 const FAMILY: &str = "ethtool";
 const VERSION: u8 = 1;
-/// In every message of the family: which interface is meant.
+/// The interface that is meant, in every message of the family.
 const HEADER: u16 = 1;
 const HEADER_NAME: u16 = 2;
-/// What the kernel adds to an error: its reason, in words.
+/// The reason in words that the kernel adds to an error.
 const ERROR_WORDS: u16 = 1;
 
 /// A group of parameters as the kernel knows it.
@@ -113,7 +113,7 @@ fn message(command: u8, interface: &str) -> Message {
     }
 }
 
-/// What the kernel has answered, in our words.
+/// The answer of the kernel, in our words.
 fn value(group: &Group, attributes: &[(u16, Vec<u8>)]) -> Value {
     let word = |&(name, number, form): &Parameter| {
         let (_, bytes) = attributes.iter().find(|(found, _)| *found == number)?;
@@ -229,7 +229,7 @@ enum Refused {
 impl From<Refused> for io::Error {
     fn from(refused: Refused) -> Self {
         match refused {
-            // With what its kind says of permissions.
+            // The kind of this error tells of missing permissions.
             Refused::Socket(error) => error,
             Refused::Kernel {
                 source,
@@ -240,7 +240,7 @@ impl From<Refused> for io::Error {
     }
 }
 
-/// Whether the kernel says that the driver has no such parameters, or that there is no such interface.
+/// True if the kernel says that the driver has no such parameters, or that there is no such interface.
 fn is_not_there(refused: &Refused) -> bool {
     let Refused::Kernel { source, .. } = refused else {
         return false;
@@ -362,7 +362,7 @@ mod tests {
         for wrong in ["rx", "rx 1", "rx-usecs 0", "rx on tx"] {
             assert_eq!(attributes(&PAUSE, wrong), None, "{wrong}");
         }
-        // What a device does not have is not in the answer.
+        // A value that a device does not have is not in the answer.
         assert_eq!(value(&PAUSE, &[(1, vec![0; 8])]), None);
         assert_eq!(value(&COALESCING, &[(2, vec![1])]), None);
     }

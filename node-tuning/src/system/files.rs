@@ -27,7 +27,7 @@ fn text(system: &System, path: &Path) -> Result<Value, Error> {
     }
 }
 
-/// Whether a file that cannot be opened or read is one that this node does not have: some that the
+/// True if a file that cannot be opened or read is one that this node does not have: some that the
 /// kernel plays say so only when they are read.
 fn absent(error: &io::Error) -> bool {
     use nix::errno::Errno;
@@ -129,8 +129,8 @@ fn empty(group: &Path) -> io::Result<()> {
     }
 }
 
-/// Where the new content of a file is written before it takes the file's name. The name is always
-/// the same, so that what a kill leaves behind can be found.
+/// The file to which new content is written before it takes the file's name. The name is always the
+/// same, so that what a kill leaves behind can be found.
 fn beside(real: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(real.file_name().unwrap_or_default());
@@ -144,7 +144,7 @@ fn replace(system: &System, path: &Path, content: &[u8]) -> io::Result<()> {
     let real = inside(system, path)?;
     let new = beside(&real);
     let before = fs::metadata(&real).ok();
-    // What a kill left there; whatever it is, it is not written through.
+    // A kill may have left it; whatever it is, it is not written through.
     let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new()
         .write(true)
@@ -171,8 +171,8 @@ fn replace(system: &System, path: &Path, content: &[u8]) -> io::Result<()> {
     sync_directory_of(&real)
 }
 
-/// Where a file is that may be written: what is linked to stays linked to, and the links of a copied
-/// tree must not lead out of it.
+/// The place of a file that may be written. A link stays a link, and the links of a copied tree must
+/// not lead out of it.
 pub(super) fn inside(system: &System, path: &Path) -> io::Result<PathBuf> {
     let real = system.path(path);
     let real = fs::canonicalize(&real).unwrap_or(real);

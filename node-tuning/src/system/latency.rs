@@ -15,9 +15,9 @@ use nix::unistd::{Pid, getpid, pause, setsid};
 use super::{Error, System, Value, tasks};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
-/// Where the process that holds the file open says who it is.
+/// The file in which the process that holds the file open says who it is.
 const HOLDER: &str = "/run/jitterlab/cpu-dma-latency";
-/// What a holder says when it holds.
+/// The line of a holder when it holds.
 const READY: &[u8] = b"held\n";
 
 /// Asks the kernel for idle states that are left within `microseconds`, until it is killed. A
@@ -47,7 +47,7 @@ pub fn hold(microseconds: i32) -> Result<Infallible, Error> {
         .write_all(&microseconds.to_ne_bytes())
         .map_err(failed)?;
     let mut stdout = io::stdout();
-    // Who started it is gone: nobody would know of it.
+    // The process that started it is gone: nobody would know of it.
     if let Err(error) = stdout.write_all(READY).and_then(|()| stdout.flush()) {
         // Another one may hold by now.
         if fs::read_to_string(holder).is_ok_and(|found| found == line) {
@@ -79,7 +79,7 @@ pub(super) fn write(system: &System, value: &Value) -> Result<(), Error> {
     if let Some(microseconds) = value {
         return start(system, microseconds);
     }
-    // What is left in /run says nothing any more, and is gone with the next boot.
+    // The file that is left in /run says nothing any more, and is gone with the next boot.
     let _ = fs::remove_file(HOLDER);
     if let Some(directory) = Path::new(HOLDER).parent() {
         let _ = fs::remove_dir(directory);

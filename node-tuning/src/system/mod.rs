@@ -28,35 +28,35 @@ pub struct System {
     own: PathBuf,
 }
 
-/// What can go wrong with a place.
+/// The errors of a place.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system refused to read.
     #[error("cannot read {place}")]
     Read {
-        /// What was to be read.
+        /// The place that was to be read.
         place: String,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused to write.
     #[error("cannot write {place}{hint}")]
     Write {
-        /// What was to be written.
+        /// The place that was to be written.
         place: String,
-        /// What to do about it, or nothing.
+        /// The advice about it, or nothing.
         hint: &'static str,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// What stands there is not what was expected.
+    /// The content is not what was expected.
     #[error("{place} contains `{text}`; expected a {expected}")]
     Strange {
-        /// Where.
+        /// The place.
         place: String,
-        /// What stands there.
+        /// The text that stands there.
         text: String,
-        /// What was expected.
+        /// The kind of value that was expected.
         expected: &'static str,
     },
     /// A program that is needed failed.
@@ -64,7 +64,7 @@ pub enum Error {
     Program {
         /// The program and its arguments.
         program: String,
-        /// What became of it.
+        /// The outcome.
         outcome: String,
     },
     /// A copied tree has files and nothing else.
@@ -106,7 +106,7 @@ impl System {
         }
     }
 
-    /// Whether this is the machine that this runs on.
+    /// True if this is the machine that this runs on.
     pub fn is_live(&self) -> bool {
         self.live
     }
@@ -116,7 +116,7 @@ impl System {
         &self.root
     }
 
-    /// Where a path of the node is found.
+    /// The path at which a path of the node is found.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
@@ -133,7 +133,7 @@ impl System {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What the kernel calls the boot that this is.
+    /// The kernel's name for this boot.
     pub fn this_boot(&self) -> String {
         self.text("/proc/sys/kernel/random/boot_id")
             .unwrap_or_default()
@@ -148,7 +148,7 @@ impl System {
         (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
-    /// Whether there is something at `path`.
+    /// True if there is something at `path`.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.path(path).exists()
     }
@@ -173,7 +173,7 @@ impl System {
         names
     }
 
-    /// What stands at a place.
+    /// The value at a place.
     ///
     /// # Errors
     /// It is there and cannot be read, or is of another form.
@@ -242,7 +242,7 @@ impl System {
         lists.into_iter().flatten().next().unwrap_or(0)
     }
 
-    /// Whether two values of a place come to the same. CPUs that are offline make no difference to a
+    /// True if two values of a place come to the same. CPUs that are offline make no difference to a
     /// thread: newer kernels keep them in its mask, older ones do not.
     pub fn same(&self, place: &Place, a: &Value, b: &Value) -> bool {
         match (place, a, b) {
@@ -286,7 +286,7 @@ impl System {
         }
     }
 
-    /// Whether what is found is what a value becomes that is only disturbed by other changes: the cpuset
+    /// True if what is found is what a value becomes that is only disturbed by other changes: the cpuset
     /// controller gives a thread all CPUs of its cpuset, and a share of the highest clock is lowered
     /// with that.
     pub fn is_disturbed(&self, place: &Place, old: &Value, found: &Value) -> bool {
@@ -302,7 +302,7 @@ impl System {
         }
     }
 
-    /// Where a file is that may be written.
+    /// The place of a file that may be written.
     ///
     /// # Errors
     /// It has no directory, or a link of a copied tree leads out of it.

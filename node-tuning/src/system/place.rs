@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::values;
 
-/// What stands at a place, in one form whatever the kernel's own: a word, a list of CPUs, the
-/// content of a file. `None`: there is nothing.
+/// The value at a place, in one form whatever the kernel's own: a word, a list of CPUs, the content
+/// of a file. `None`: there is nothing.
 pub type Value = Option<String>;
 
-/// Where a value stands. Everything that tuning changes is a value at a place, so that one
+/// The place of a value. Everything that tuning changes is a value at a place, so that one
 /// mechanism reads, writes, verifies and puts back all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -22,7 +22,7 @@ pub enum Place {
     Kernel {
         /// Its path on the node.
         path: PathBuf,
-        /// How the kernel writes the value.
+        /// The form in which the kernel writes the value.
         form: Form,
     },
     /// A regular file; its value is the whole content, `None` where it does not exist.
@@ -30,13 +30,13 @@ pub enum Place {
         /// Its path on the node.
         path: PathBuf,
     },
-    /// A regular file of which the boot loader's configuration is made, again after each change.
+    /// A regular file that the boot loader's configuration is made from, again after each change.
     BootFile {
         /// Its path on the node.
         path: PathBuf,
-        /// Who makes the configuration.
+        /// The loader that makes the configuration.
         loader: Loader,
-        /// What the file would say to the same effect as there being none.
+        /// The content with which the file has the same effect as none.
         instead: Value,
     },
     /// A directory of a file system that the kernel plays (a control group): `Some("")` or `None`.
@@ -50,7 +50,7 @@ pub enum Place {
         thread: i32,
         /// When it started, in clock ticks since boot: another thread may get the number.
         started: u64,
-        /// What it calls itself.
+        /// The name that it gives itself.
         name: String,
     },
     /// A service of systemd: `active` or `inactive`.
@@ -62,7 +62,7 @@ pub enum Place {
     Ethtool {
         /// The interface.
         interface: String,
-        /// Which.
+        /// The kind of parameters.
         parameters: Parameters,
     },
     /// A device or file that the system swaps to: its priority, `None` when it is not in use.
@@ -75,7 +75,7 @@ pub enum Place {
     WakeupLatency,
 }
 
-/// How the kernel writes a value.
+/// The form in which the kernel writes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -94,7 +94,7 @@ pub enum Form {
     Amount,
 }
 
-/// Who makes the boot loader's configuration of what.
+/// The loader whose configuration is made, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loader {
@@ -109,14 +109,14 @@ pub enum Loader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parameters {
-    /// How long an interrupt waits for more packets, and whether the device chooses that itself.
+    /// The time that an interrupt waits for more packets, and whether the device chooses that itself.
     Coalescing,
     /// Whether the device stops its peer by pause frames, and lets itself be stopped.
     Pause,
 }
 
 impl Loader {
-    /// What is run to make the configuration.
+    /// The program that is run to make the configuration.
     pub fn makes(self) -> &'static str {
         match self {
             Loader::Grub => "grub-mkconfig",
@@ -166,7 +166,7 @@ impl Place {
         }
     }
 
-    /// Whether a value here outlives a reboot.
+    /// True if a value here outlives a reboot.
     pub fn survives_reboot(&self) -> bool {
         matches!(self, Place::File { .. } | Place::BootFile { .. })
     }
@@ -207,7 +207,7 @@ impl Form {
                 .split_whitespace()
                 .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
                 .map(String::from),
-            // What the kernel writes for an empty pointer.
+            // The kernel writes this for an empty pointer.
             Form::CpuList if text == "(null)" => Some(String::new()),
             Form::CpuList => text.parse::<CpuSet>().ok().map(|set| set.to_string()),
             Form::CpuMask => CpuSet::from_mask(text).ok().map(|set| set.to_string()),
@@ -218,7 +218,7 @@ impl Form {
         }
     }
 
-    /// What is written to the kernel for `value`; `current` is what it wrote last.
+    /// The text that is written to the kernel for `value`; `current` is what it wrote last.
     pub fn write(self, value: &str, current: &str) -> String {
         match self {
             Form::Word | Form::Amount | Form::Choice | Form::CpuList => value.into(),
@@ -233,7 +233,7 @@ impl Form {
         }
     }
 
-    /// What the kernel shows when `value` has been written, for a copied tree, which has no kernel.
+    /// The text that the kernel shows when `value` has been written, for a copied tree, which has no kernel.
     pub fn shown(self, value: &str, current: &str) -> String {
         let words = current.split_whitespace();
         let mut text = match self {
@@ -263,7 +263,7 @@ impl Form {
         text
     }
 
-    /// Whether two values of this form are one to the kernel. Lists and masks are in one form here; numbers may be written
+    /// True if two values of this form are one to the kernel. Lists and masks are in one form here; numbers may be written
     /// in several, and switches as numbers or words.
     pub fn same(self, a: &str, b: &str) -> bool {
         a == b

@@ -1,4 +1,4 @@
-//! What the kernel offers to programs of the system only, or what those keep track of.
+//! The things that the kernel offers to programs of the system only, or that those keep track of.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::{Error, Loader, System, Value, files};
 
-/// Where programs of the system are, whatever the caller's search path says.
+/// The path of programs of the system, whatever the caller's search path says.
 const SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs a program that changes something and gives what it printed. It dies with this process: what

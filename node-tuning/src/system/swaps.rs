@@ -1,4 +1,4 @@
-//! What the system swaps to, in `/proc/swaps`.
+//! The devices and files that the system swaps to, in `/proc/swaps`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,23 +10,23 @@ use super::System;
 /// A device or file that the system swaps to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
-    /// Its path on the node. The kernel adds ` (deleted)` to that of a file whose name is gone.
+    /// Its path on the node. The kernel adds ` (deleted)` to the path if the file's name is gone.
     pub path: PathBuf,
-    /// How much is swapped out to it, in KiB.
+    /// The memory that is swapped out to it, in KiB.
     pub used_kib: u64,
     /// The higher, the sooner; below 0 where the kernel chose it.
     pub priority: i32,
 }
 
 impl System {
-    /// What this node swaps to, in the kernel's order.
+    /// The devices and files that this node swaps to, in the kernel's order.
     pub fn swaps(&self) -> Vec<Swap> {
         let bytes = fs::read(self.path("/proc/swaps")).unwrap_or_default();
         let lines = bytes.split(|&byte| byte == b'\n').skip(1);
         lines.filter_map(swap).collect()
     }
 
-    /// Whether a file that is swapped to has lost its name.
+    /// True if a file that is swapped to has lost its name.
     pub(super) fn is_deleted(&self, swap: &Path) -> bool {
         swap.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") && !self.exists(swap)
     }
@@ -85,7 +85,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_name_is_read_back(name in "[ -~\t\n\\\\äß]{1,24}") {
-            // What the kernel does: mangle_path() with " \t\n\\".
+            // The kernel does this: mangle_path() with " \t\n\\".
             let escaped: String = name.chars().map(|c| match c {
                 ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", c as u32),
                 c => c.to_string(),

@@ -20,13 +20,13 @@ pub struct Thread {
     pub process: i32,
     /// When it started, in clock ticks since boot.
     pub started: u64,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
-    /// Whether it is the kernel's.
+    /// True if it is the kernel's.
     pub kernel: bool,
-    /// Whether the kernel lets nobody move it: it is there for its one CPU.
+    /// True if the kernel lets nobody move it: it is there for its one CPU.
     pub fixed: bool,
-    /// Where it may run.
+    /// The CPUs that it may run on.
     pub cpus: CpuSet,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn read(system: &System, thread: i32, start: u64) -> Result<Value, Er
     if started(system, thread) != Some(start) {
         return Ok(None);
     }
-    // Not sched_getaffinity, which leaves out CPUs that are offline at the moment.
+    // sched_getaffinity will not do: it leaves out CPUs that are offline at the moment.
     let status = system.text(format!("/proc/{thread}/status"));
     let list = status.as_ref().and_then(|status| {
         status
@@ -131,7 +131,7 @@ pub(super) fn write(system: &System, thread: i32, start: u64, value: &Value) -> 
         .map_err(|errno| Error::write(place(), errno.into()))
 }
 
-/// Whether a process lives that started at this moment.
+/// True if a process lives that started at this moment.
 pub(super) fn lives(system: &System, process: i32, start: u64) -> bool {
     stat(&system.path(format!("/proc/{process}/stat")))
         .is_some_and(|stat| stat.starttime == start && stat.state != 'Z')

@@ -1,4 +1,4 @@
-//! Which cores are as fast as each other.
+//! The cores that are as fast as each other.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use super::tree::{CPU, Tree};
 use super::{Cache, CoreKind, Error};
 use crate::cpus::{Cpu, CpuSet};
 
-/// What is known of the speed of a core.
+/// The speed of a core, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
     /// 0 for the fastest.
@@ -20,7 +20,7 @@ pub(super) struct Class {
 /// A number that tells how fast a CPU is.
 struct Measure {
     file: &'static str,
-    /// How much less than the next faster core, in percent, makes a core one of another speed.
+    /// The percentage below the next faster core that makes a core one of another speed.
     gap_percent: u64,
 }
 
@@ -37,12 +37,12 @@ const MEASURES: [Measure; 4] = [
         file: MAX_KHZ,
         gap_percent: 15,
     },
-    // With turbo off, and where some cores have a higher base clock than others (Speed Select).
+    // Turbo is off, or some cores have a higher base clock than others (Speed Select).
     Measure {
         file: "cpufreq/base_frequency",
         gap_percent: 15,
     },
-    // Where the highest clock is the base clock, because turbo is off.
+    // The highest clock is the base clock, because turbo is off.
     Measure {
         file: "acpi_cppc/highest_perf",
         gap_percent: 15,
@@ -81,7 +81,7 @@ pub(super) fn classes(
         (
             small(cpu),
             speeds[index].clone(),
-            // Where threads are offline, those that are left say nothing.
+            // The threads that are left say nothing where others are offline.
             Reverse(if all_online { cores[index].len() } else { 0 }),
             Reverse(third[index]),
             Reverse(second[index]),
@@ -107,7 +107,7 @@ pub(super) fn classes(
         .collect())
 }
 
-/// How many gaps there are above each value; none where not all are known.
+/// The number of gaps above each value; none where not all are known.
 fn ranked(values: &[Option<u64>], gap_percent: u64) -> Vec<usize> {
     let known: Option<BTreeSet<u64>> = values.iter().copied().collect();
     let known = known.unwrap_or_default();

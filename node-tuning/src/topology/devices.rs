@@ -9,7 +9,7 @@ use crate::cpus::CpuSet;
 const NET: &str = "sys/class/net";
 const RDMA: &str = "sys/class/infiniband";
 
-/// Where a device is attached.
+/// The place at which a device is attached.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Place {
     driver: Option<String>,
@@ -92,8 +92,8 @@ fn is_pci_address(text: &str) -> bool {
         && parts.iter().all(hex)
 }
 
-/// Where something is that stands on these interfaces: where all the hardware below is. Nothing if
-/// there is no hardware below.
+/// The place of something that stands on these interfaces: the place of all the hardware below.
+/// `None` if there is no hardware below.
 fn place_upon(
     tree: &Tree,
     names: &[String],
@@ -259,8 +259,8 @@ fn mbps(rate: &str) -> Option<u64> {
     (unit.starts_with("Gb/sec") && (0.0..1e6).contains(&gbps)).then(|| (gbps * 1e3).round() as u64)
 }
 
-/// How far a place is from each package: by the firmware's table of distances, else by the CPUs that
-/// it calls near.
+/// The distance of a place from each package: by the firmware's table of distances, else by the CPUs
+/// that it calls near.
 fn distances(place: &Place, packages: &[Package], numa_nodes: &[NumaNode]) -> Vec<PackageDistance> {
     let own = numa_nodes
         .iter()

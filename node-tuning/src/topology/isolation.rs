@@ -1,4 +1,4 @@
-//! Which CPUs are kept apart already.
+//! The CPUs that are kept apart already.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::boot::meaning::flags_and_cpus;
 use crate::boot::parameters::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 
-/// What is in force now. A change of the boot parameters shows here after the next boot.
+/// The isolation that is in force now. A change of the boot parameters shows here after the next boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Isolation {
     /// Out of the scheduler's domains since boot (`/sys/devices/system/cpu/isolated`).
@@ -17,12 +17,12 @@ pub struct Isolation {
     pub nohz_full: CpuSet,
     /// Relieved of RCU callbacks (`rcu_nocbs=` on the command line, and those of `nohz_full`).
     pub rcu_nocbs: CpuSet,
-    /// Where interrupts go that nobody has placed (`irqaffinity=` on the command line).
+    /// The CPUs of interrupts that nobody has placed (`irqaffinity=` on the command line).
     pub irqaffinity: Option<CpuSet>,
     /// `isolcpus=` on the command line.
     pub isolcpus: Option<Isolcpus>,
-    /// In isolated partitions of cgroup v2 (`/sys/fs/cgroup/cpuset.cpus.isolated`); newer kernels
-    /// count those isolated since boot among them.
+    /// The CPUs in isolated partitions of cgroup v2 (`/sys/fs/cgroup/cpuset.cpus.isolated`); newer
+    /// kernels count those isolated since boot among them.
     pub cgroup: CpuSet,
     /// Parameters of the command line above that the kernel ignores.
     pub ignored: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Isolation {
 /// The value of `isolcpus=`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Isolcpus {
-    /// What the CPUs are isolated from: `nohz`, `domain`, `managed_irq`. None given means `domain`.
+    /// The things that the CPUs are isolated from: `nohz`, `domain`, `managed_irq`. None given means `domain`.
     pub flags: Vec<String>,
     /// The CPUs.
     pub cpus: CpuSet,
@@ -53,7 +53,7 @@ impl Isolcpus {
     }
 }
 
-/// What isolates the CPUs of a node; `present` is all that it has.
+/// The isolation of the CPUs of a node; `present` is all that it has.
 pub(super) fn isolation(tree: &Tree, present: &CpuSet) -> Result<Isolation, Error> {
     let cpus = |path| Ok(tree.cpus(path)?.unwrap_or_default());
     let nohz_full = cpus("sys/devices/system/cpu/nohz_full")?;

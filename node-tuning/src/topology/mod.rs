@@ -1,4 +1,4 @@
-//! What a node is made of, as far as it matters to latency: packages, cores and their threads, NUMA
+//! The parts of a node, as far as they matter to latency: packages, cores and their threads, NUMA
 //! nodes, caches, how far network and RDMA devices are from each package, and which CPUs are isolated
 //! already.
 
@@ -22,19 +22,19 @@ use crate::cpus::{Cpu, CpuSet};
 /// by their first CPU, caches by level and first CPU, devices by kind and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Topology {
-    /// Who made the processors.
+    /// The maker of the processors.
     pub vendor: Vendor,
-    /// What they are called.
+    /// The model of the processors.
     pub model: Option<String>,
-    /// Whether this is a virtual machine: its packages, cores and distances are what the hypervisor says.
+    /// True if this is a virtual machine: its packages, cores and distances are what the hypervisor says.
     pub virtual_machine: bool,
     /// The CPUs that run.
     pub online: CpuSet,
     /// The CPUs that are present and do not run. Nothing else is known of them: the kernel describes
     /// only those that do.
     pub offline: CpuSet,
-    /// What the kernel says of simultaneous multithreading: `on`, `off`, `forceoff`, `notsupported`
-    /// or `notimplemented`. Nothing on kernels that cannot switch it.
+    /// The kernel's word on simultaneous multithreading: `on`, `off`, `forceoff`, `notsupported` or
+    /// `notimplemented`. `None` on kernels that cannot switch it.
     pub smt: Option<String>,
     /// The packages (sockets); at least one.
     pub packages: Vec<Package>,
@@ -46,11 +46,11 @@ pub struct Topology {
     pub caches: Vec<Cache>,
     /// The network interfaces that have hardware behind them, and the RDMA devices.
     pub devices: Vec<Device>,
-    /// Which CPUs are kept apart already.
+    /// The CPUs that are kept apart already.
     pub isolation: Isolation,
 }
 
-/// Who made a processor.
+/// The maker of a processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vendor {
@@ -89,17 +89,17 @@ pub struct Core {
     pub cpus: CpuSet,
     /// Cores of one class are alike, and as fast as each other; 0 are the node's fastest.
     pub class: u32,
-    /// Which kind of core it is.
+    /// The kind of core.
     pub kind: CoreKind,
     /// Its highest clock in kHz.
     pub max_khz: Option<u64>,
 }
 
-/// Which kind of core it is, on processors that have two.
+/// The kind of core, on processors that have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CoreKind {
-    /// As fast as the node's fastest; all cores are on most processors.
+    /// It is as fast as the node's fastest; all cores are on most processors.
     Performance,
     /// Slower than the node's fastest.
     Efficiency,
@@ -124,7 +124,7 @@ pub struct NumaNode {
 pub struct Cache {
     /// 1 for the one next to the core.
     pub level: u32,
-    /// What it holds.
+    /// The kind of its content.
     pub kind: CacheKind,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
@@ -132,7 +132,7 @@ pub struct Cache {
     pub cpus: CpuSet,
 }
 
-/// What a cache holds.
+/// The content of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
@@ -149,7 +149,7 @@ pub enum CacheKind {
 pub struct Device {
     /// Its name: `eth0`, `mlx5_0`.
     pub name: String,
-    /// Which of the two it is.
+    /// The kind of device.
     pub kind: DeviceKind,
     /// The network interfaces that it stands on: those of an RDMA device, and what a bond, a VLAN or a
     /// bridge is made of.
@@ -162,19 +162,19 @@ pub struct Device {
     pub bridges: Vec<String>,
     /// The NUMA node that it is attached to.
     pub numa_node: Option<u32>,
-    /// Whether its link is up.
+    /// True if its link is up.
     pub up: bool,
     /// Its speed in Mbit/s.
     pub speed_mbps: Option<u64>,
-    /// Its MTU in bytes, as IP sees it; RDMA devices show that of none.
+    /// Its MTU in bytes, as IP sees it; none for RDMA devices.
     pub mtu: Option<u32>,
-    /// Of an RDMA device: `InfiniBand` or `Ethernet`.
+    /// The link layer of an RDMA device: `InfiniBand` or `Ethernet`.
     pub link_layer: Option<String>,
-    /// How far it is from each package, in the order of the packages.
+    /// The distance from each package, in the order of the packages.
     pub distances: Vec<PackageDistance>,
 }
 
-/// Which kind of device it is.
+/// The kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
@@ -184,14 +184,14 @@ pub enum DeviceKind {
     Network,
 }
 
-/// How far a device is from a package.
+/// The distance of a device from a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageDistance {
     /// The package.
     pub package: u32,
-    /// From the device's NUMA node to the nearest of the package's, as [`NumaNode::distances`].
+    /// The distance from the device's NUMA node to the nearest of the package's, as [`NumaNode::distances`].
     pub distance: Option<u32>,
-    /// Whether the device is known to be as near to it as to any package.
+    /// True if the device is known to be as near to it as to any package.
     pub local: bool,
 }
 
@@ -201,9 +201,9 @@ pub enum Error {
     /// The system does not let us read.
     #[error("cannot read {}", .path.display())]
     Unreadable {
-        /// What was to be read.
+        /// The file that was to be read.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file holds something else than it should.
@@ -211,9 +211,9 @@ pub enum Error {
     Nonsense {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// The content.
         text: String,
-        /// What it should hold.
+        /// The content that it should have.
         expected: &'static str,
     },
     /// There is no node.
@@ -259,7 +259,7 @@ impl Topology {
         })
     }
 
-    /// Whether the processors are an emulator's (QEMU without KVM): how long anything takes there, and what is in
+    /// True if the processors are an emulator's (QEMU without KVM): how long anything takes there, and what is in
     /// between, says something of the emulator and the machine that it runs on.
     pub fn is_emulated(&self) -> bool {
         let emulator = |model: &String| model.starts_with("QEMU TCG CPU");

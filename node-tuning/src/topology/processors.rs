@@ -27,7 +27,7 @@ pub(super) fn smt(tree: &Tree) -> Result<Option<String>, Error> {
     tree.text(&format!("{CPU}/smt/control"))
 }
 
-/// Who made the processors, what they are called, and whether they are virtual, as the first of them
+/// The maker of the processors, their model, and whether they are virtual, as the first of them
 /// says.
 pub(super) fn identity(tree: &Tree) -> Result<(Vendor, Option<String>, bool), Error> {
     let text = tree.text("proc/cpuinfo")?.unwrap_or_default();

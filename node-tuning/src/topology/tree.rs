@@ -30,8 +30,8 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// What a file holds, without the white space around; nothing if the kernel does not say. An empty
-    /// file is what a copy has of one that could not be read.
+    /// The content of a file, without the white space around; none if the kernel does not say. An
+    /// empty file is what a copy has of one that could not be read.
     pub(super) fn text(&self, path: &str) -> Result<Option<String>, Error> {
         let Some(file) = self.located(path)? else {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Tree {
         }
     }
 
-    /// Where a path leads when all its links are followed; nothing if it leads nowhere.
+    /// The target of a path when all its links are followed; none if it leads nowhere.
     pub(super) fn resolved(&self, path: &str) -> Result<Option<String>, Error> {
         let located = self.located(path)?;
         let below = located
@@ -131,7 +131,7 @@ impl Tree {
     }
 }
 
-/// Whether this is how a kernel, a driver or a container says that it has nothing to say: the speed of
+/// True if this is how a kernel, a driver or a container says that it has nothing to say: the speed of
 /// an interface that is down, for one, is `EINVAL`.
 fn says_nothing(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use thiserror::Error as ThisError;
 
-/// What keeps an instance from being used.
+/// An error that keeps an instance from being used.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// A file or folder of it.
     #[error("cannot {what} {path}: {source}", path = path.display())]
     File {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// With what.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The process that removes it.
@@ -27,7 +27,7 @@ pub enum Error {
     /// It is still there.
     #[error("the tracing instance {path} could not be removed: rmdir it", path = path.display())]
     Left {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
 }

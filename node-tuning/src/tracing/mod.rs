@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 pub use events::{Event, Recording, events};
 pub use instance::{Error, Instance};
 
-/// Where the tracing file system is mounted, newer place first. It is not mounted here if it is not: that
-/// would be a change.
+/// The places where the tracing file system may be mounted, newer place first. It is not mounted here if
+/// it is not: that would be a change.
 const MOUNTED: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
 /// The tracing file system, and the text of a file of it. `root` is `/`, except in tests.

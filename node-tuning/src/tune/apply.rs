@@ -76,7 +76,7 @@ pub fn apply(
             }
         }
     }
-    // What the kernel would not heed is not written.
+    // A parameter that the kernel would not heed is not written.
     let planned = parameters.clone();
     parameters.retain(|parameter| {
         !boot.is_settled(parameter) && boot.obstacle(parameter, &planned).is_none()
@@ -99,7 +99,7 @@ pub fn apply(
     })
 }
 
-/// How often a setting that moves threads looks for them.
+/// The number of times that a setting that moves threads looks for them.
 const PASSES: usize = 3;
 
 /// Says in the journal what is applied from here on.
@@ -145,9 +145,9 @@ impl Work<'_> {
         if values.iter().all(stands) {
             return Ok(parameters);
         }
-        // In the journal first, and so put back last.
+        // It comes first in the journal, and so is put back last.
         let kept = self.kept(setting, kept)?;
-        // What is in a directory can be looked at when the directory is there.
+        // The content of a directory can be looked at when the directory is there.
         let opens = |(place, _): &(Place, Value)| matches!(place, Place::Directory { .. });
         for batch in values.split_inclusive(opens) {
             self.change(setting, batch.to_vec())?;
@@ -213,7 +213,7 @@ impl Work<'_> {
         for change in changes {
             let is_dry = self.writer.is_none();
             let now = || self.system.read(&change.place).unwrap_or(None);
-            // What is only to stay may have stayed. A dry run cannot know.
+            // A value that is only to stay may have stayed. A dry run cannot know.
             let stayed = || self.system.same(&change.place, &now(), &change.new);
             if change.kept && !is_dry && stayed() {
                 continue;

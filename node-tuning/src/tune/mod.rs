@@ -23,7 +23,7 @@ pub use apply::apply;
 pub use revert::revert;
 pub use survey::{plan, verify};
 
-/// What can go wrong with tuning as a whole. What goes wrong with a setting is a [`Finding`].
+/// The errors of tuning as a whole. An error of a setting is a [`Finding`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The node cannot be looked at.
@@ -66,31 +66,31 @@ pub enum Error {
     NothingApplied,
 }
 
-/// What is asked of a node.
+/// The request to a node.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// The set of settings.
     pub profile: Profile,
     /// The settings, where not all of the set are asked for.
     pub only: Vec<String>,
-    /// The division of the CPUs. Where nothing is said, that of the last `apply`, if there was one.
+    /// The division of the CPUs. If nothing is said, the last `apply`'s holds, if there was one.
     pub request: Request,
 }
 
-/// How a setting stands.
+/// The state of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// As it is wanted.
+    /// It is as it is wanted.
     Held,
     /// It is changed only when it is named.
     Reported,
     /// This kernel, hardware or container does not offer it.
     Unsupported,
-    /// As it is wanted after the next boot.
+    /// It is as it is wanted after the next boot.
     Reboot,
-    /// Not as it is wanted.
+    /// It is not as it is wanted.
     Change,
-    /// Not as it is wanted, and it would not be if it was changed: somebody else has given the kernel another parameter,
+    /// It is not as it is wanted, and a change would not help: somebody else has given the kernel another parameter,
     /// which it would heed instead.
     Conflict,
     /// It was as it is wanted, or was to be, and is not.
@@ -108,18 +108,18 @@ named!(
     Drifted => "drifted",
 );
 
-/// What there is to say of a setting.
+/// The finding on a setting.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     /// The setting.
     pub name: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
-    /// Why it matters.
+    /// The reason why it matters.
     pub why: &'static str,
-    /// Where it is not as it is wanted.
+    /// The places where it is not as it is wanted.
     pub differences: Vec<Difference>,
-    /// What else there is to say: why it cannot be had, what was refused.
+    /// The rest that there is to say: why it cannot be had, what was refused.
     pub notes: Vec<String>,
 }
 
@@ -128,9 +128,9 @@ pub struct Finding {
 pub struct Difference {
     /// The place, or `kernel parameter`.
     pub place: String,
-    /// What stands there.
+    /// The value that stands there.
     pub current: Value,
-    /// What is wanted.
+    /// The value that is wanted.
     pub wanted: Value,
 }
 
@@ -143,20 +143,20 @@ pub struct Survey {
     pub settings: Vec<Finding>,
 }
 
-/// What an `apply` did.
+/// The result of an `apply`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     /// The node afterwards.
     #[serde(flatten)]
     pub survey: Survey,
-    /// How many values were changed, or would be.
+    /// The number of values that were changed, or would be.
     pub writes: usize,
-    /// Whether something is still not as it is wanted that the node does not refuse: somebody else has
+    /// True if something is still not as it is wanted that the node does not refuse: somebody else has
     /// changed it meanwhile.
     pub wanting: bool,
 }
 
-/// What a `revert` did.
+/// The result of a `revert`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Reverted {
     /// Values that were put back.
@@ -167,7 +167,7 @@ pub struct Reverted {
     pub left: Vec<Left>,
     /// Values that could not be put back.
     pub failed: Vec<Left>,
-    /// Whether the running kernel was started with parameters that are taken back.
+    /// True if the running kernel was started with parameters that are taken back.
     pub reboot: bool,
 }
 
@@ -176,13 +176,13 @@ pub struct Reverted {
 pub struct Left {
     /// The setting that it was changed for.
     pub setting: String,
-    /// Where.
+    /// The place.
     pub place: String,
-    /// What stood there before.
+    /// The value that stood there before.
     pub old: Value,
-    /// What stands there now.
+    /// The value that stands there now.
     pub found: Value,
-    /// What it was, if not just somebody else's change.
+    /// The reason, if it was not just somebody else's change.
     pub reason: Option<String>,
 }
 
@@ -203,7 +203,7 @@ const PARAMETER: &str = "kernel parameter";
 struct Choice {
     setting: &'static Setting,
     profile: Profile,
-    /// Whether it was named by somebody.
+    /// True if it was named by somebody.
     named: bool,
 }
 
@@ -216,7 +216,7 @@ impl Choice {
         }
     }
 
-    /// Whether it is to be changed, and not only reported.
+    /// True if it is to be changed, and not only reported.
     fn is_changed(&self) -> bool {
         match self.setting.reach {
             Reach::Measure | Reach::Paper => true,
@@ -224,7 +224,7 @@ impl Choice {
         }
     }
 
-    /// Of what the setting wants, what belongs to the set.
+    /// The part of the setting's wants that belongs to the set.
     fn of_profile(&self, mut wants: Vec<Want>) -> Vec<Want> {
         if self.profile == Profile::Reversible {
             wants.retain(|want| match want {
@@ -367,7 +367,7 @@ fn negotiated(has_link: impl Fn() -> bool, pause: impl Fn(Duration)) {
     }
 }
 
-/// Whether the adapter, if this is something of one, has a link.
+/// True if the adapter, if this is something of one, has a link.
 fn has_link(system: &System, place: &Place) -> bool {
     let Place::Ethtool { interface, .. } = place else {
         return false;
@@ -376,10 +376,10 @@ fn has_link(system: &System, place: &Place) -> bool {
     carrier.as_deref() == Some("1")
 }
 
-/// At most; an adapter of copper takes 2 to 4 s.
+/// The time for it at most; an adapter of copper takes 2 to 4 s.
 const NEGOTIATION: Duration = Duration::from_secs(6);
 
-/// How often, and after what time, it is looked again at what came out otherwise.
+/// The number of further looks at what came out otherwise, and the time before each.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -102,8 +102,8 @@ impl Work<'_> {
             self.reverted.left.push(left(&change, found, None));
             return false;
         }
-        // Of a boot loader's file the configuration may not have been made yet, and what was asked of init may still be
-        // on its way.
+        // The configuration may not have been made yet from a boot loader's file, and a request to init may still be on
+        // its way.
         let is_made = !matches!(place, Place::BootFile { .. } | Place::Service { .. });
         if self.system.same(place, &found, &change.old) && is_made {
             return true;
@@ -132,8 +132,8 @@ impl Work<'_> {
         false
     }
 
-    /// What stood at a place before we changed it. Where somebody else has changed it between two of
-    /// our changes, it is what he put there.
+    /// The value at a place before we changed it. If somebody else has changed it between two of our
+    /// changes, it is what he put there.
     fn before(&self, history: &[&Change]) -> Value {
         let mut old = &history[0].old;
         for (index, change) in history.iter().enumerate().skip(1) {
@@ -161,7 +161,7 @@ impl Work<'_> {
         })
     }
 
-    /// Whether a place that has nothing any more has gone with something else: a thread that has
+    /// True if a place that has nothing any more has gone with something else: a thread that has
     /// ended, a directory of ours, a device that was taken out.
     fn is_over(&self, place: &Place) -> bool {
         match place {

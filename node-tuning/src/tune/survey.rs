@@ -1,4 +1,4 @@
-//! How settings stand.
+//! The state of settings.
 
 use std::cell::OnceCell;
 
@@ -16,7 +16,7 @@ use crate::settings::{self, Node, Obstacle, Reach, Want};
 use crate::system::{Place, System, Value};
 use crate::topology::Topology;
 
-/// What would be changed, setting by setting. Changes nothing.
+/// The changes that would be made, setting by setting. Changes nothing.
 ///
 /// # Errors
 /// [`Error`]; so with the others below.
@@ -26,7 +26,7 @@ pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
     let plan = choose(&topology, asked, journal.applied.as_ref())?;
     let chosen = select(asked)?;
     let survey = survey(system, &journal, &topology, plan, &chosen, State::Change);
-    // What has nothing in the set is not in the survey.
+    // A setting that has nothing in the set is not in the survey.
     let is_found = |choice: &&Choice| {
         let mut findings = survey.settings.iter();
         findings.any(|finding| finding.name == choice.setting.name)
@@ -40,7 +40,7 @@ pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
     }
 }
 
-/// How what was applied stands now. Changes nothing.
+/// The state now of what was applied. Changes nothing.
 pub fn verify(system: &System) -> Result<Survey, Error> {
     let journal = Journal::read(system)?;
     let applied = journal.applied.clone().ok_or(Error::NothingApplied)?;
@@ -113,16 +113,16 @@ pub(super) fn survey(
     Survey { plan, settings }
 }
 
-/// What settings are looked at with, beside their node.
+/// The context of settings, beside their node.
 struct Context<'a> {
     journal: &'a Journal,
     /// The kernel parameters that all of them want.
     planned: Vec<Parameter>,
-    /// What a setting is that is not as it is wanted.
+    /// The state of a setting that is not as it is wanted.
     differing: State,
 }
 
-/// How a setting stands that wants these; nothing where the chosen set has nothing of it.
+/// The finding on a setting that wants these; none where the chosen set has nothing of it.
 fn look(
     node: &Node,
     choice: &Choice,
@@ -162,7 +162,7 @@ fn look(
             }
             Want::Parameter { parameter, shows } => {
                 match of_parameter(node, &parameter, shows, context, &mut finding) {
-                    // What can be set at run time is there, if not from the first moment on.
+                    // A value that can be set at run time is there, if not from the first moment on.
                     State::Unsupported if at_once => State::Held,
                     state => state,
                 }
@@ -173,7 +173,7 @@ fn look(
     Some(finding)
 }
 
-/// What a setting is that cannot be looked at. If it was applied it was there.
+/// The finding on a setting that cannot be looked at. If it was applied, it was there.
 fn unseen(node: &Node, context: &Context, setting: &str) -> State {
     match context.differing {
         State::Drifted if context.journal.stands(setting, &node.system.this_boot()) => {

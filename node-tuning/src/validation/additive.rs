@@ -9,9 +9,9 @@ use jitterlab_stats::summary::quantile;
 /// latencies and a difference is a share of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Of a pair of nodes that add nothing.
+    /// The value of a pair of nodes that add nothing.
     pub typical: f64,
-    /// What each node adds: 0 in the median of those that have pairs, and for those that have none.
+    /// The part of each node: 0 in the median of those that have pairs, and for those that have none.
     pub node: Vec<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Model {
                 median(partners[i].iter().map(without_other).collect())
             };
             let effects: Vec<Option<f64>> = (0..n).map(effect).collect();
-            // What nodes have in common belongs to the typical pair.
+            // The common part of nodes belongs to the typical pair.
             let common = median(effects.iter().flatten().copied().collect()).unwrap_or(0.0);
             let own = |effect: Option<f64>| effect.map_or(0.0, |effect| effect - common);
             model.node = effects.into_iter().map(own).collect();
@@ -57,7 +57,7 @@ impl Model {
         model
     }
 
-    /// What a value of a pair has beyond the model.
+    /// The part of a pair's value beyond the model.
     pub fn residual(&self, (i, j): (usize, usize), value: f64) -> f64 {
         value - self.typical - self.node[i] - self.node[j]
     }

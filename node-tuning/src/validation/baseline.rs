@@ -27,15 +27,15 @@ pub struct Measured {
 pub struct Drift {
     /// A pair whose nodes add nothing; none below [`NODES`].
     pub typical: Option<Decision>,
-    /// What each node adds to its pairs; none below [`NODES`], and of a node that was measured with fewer than two others.
+    /// The part of each node in its pairs; none below [`NODES`], and of a node that was measured with fewer than two others.
     pub nodes: Vec<Option<Decision>>,
-    /// What each pair takes beyond its nodes; below [`NODES`], all of its time.
+    /// The part of each pair beyond its nodes; below [`NODES`], all of its time.
     pub pairs: BTreeMap<(usize, usize), Decision>,
     /// Pairs that were measured then and not now, or the other way round.
     pub not_compared: Vec<(usize, usize)>,
 }
 
-/// From so many nodes on, what they add is told from what pairs have beyond.
+/// With so many nodes or more, their own part is told from what pairs have beyond.
 pub const NODES: usize = 4;
 
 /// Holds the measurements of `nodes` nodes against those of then, by the share `gate`. All decisions are read together at the level `alpha`.
@@ -121,7 +121,7 @@ impl Figures {
         self.typical.push(model.typical.exp());
         for (node, figures) in self.nodes.iter_mut().enumerate() {
             let pairs = values.keys().filter(|(a, b)| *a == node || *b == node);
-            // With one pair alone, its excess cannot be told between its two nodes.
+            // If a node has one pair alone, the excess of that pair cannot be told between its two nodes.
             if pairs.count() > 1 {
                 figures.push(model.node[node].exp());
             }
@@ -174,7 +174,7 @@ mod tests {
         measured
     }
 
-    /// What is slower: nodes and pairs.
+    /// The nodes and pairs that are slower.
     fn found(drift: &Drift) -> (Vec<usize>, Vec<(usize, usize)>) {
         let is_slower = |it: &Decision| it.slower == Slower::Yes;
         let nodes = drift.nodes.iter().enumerate();
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_has_become_slower_is_named_and_nothing_else() {
-        // With four nodes, a slow pair is one of three pairs of each of its nodes: part of its excess is taken for theirs.
+        // If there are four nodes, a slow pair is one of three pairs of each of its nodes: part of its excess is taken for theirs.
         for (nodes, of_pair) in [(4, 1.2), (8, 1.1)] {
             let then = measured(nodes, 1, |_, _| 1.0);
             let now = |slower: &dyn Fn(usize, usize) -> f64| {

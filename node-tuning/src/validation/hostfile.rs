@@ -70,7 +70,7 @@ fn value(digits: &str) -> u64 {
     digits.parse().unwrap_or(u64::MAX)
 }
 
-/// Whether `digits` is the next of the range: Slurm fills numbers with zeros up to the width of the
+/// True if `digits` is the next of the range: Slurm fills numbers with zeros up to the width of the
 /// range's first.
 fn follows(first: &str, last: &str, digits: &str) -> bool {
     let width = first.len();
@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// As Slurm reads it.
+    /// The names as Slurm reads them.
     fn expanded(list: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         let mut rest = list.trim_end();

@@ -1,5 +1,5 @@
-//! Which nodes and pairs do not fit: every pair of n nodes is measured, and the nodes whose latency is
-//! stochastically larger than the others' are found (`latency-variation.md`, section 4.1.1).
+//! The nodes and pairs that do not fit. Every pair of n nodes is measured, and the nodes are found
+//! whose latency is stochastically larger than the others' (`latency-variation.md`, section 4.1.1).
 //!
 //! Everything here takes values and gives values; whoever measures drives it:
 //! [`tournament::schedule`] says who is measured against whom and when, [`judge::judge`] what the

@@ -1,4 +1,4 @@
-//! Which nodes go, so that those that remain fit together.
+//! The nodes that go, so that those that remain fit together.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ mod tests {
         for repetition in 0..5 {
             for b in 0..6 {
                 for a in 0..b {
-                    // Not all alike, as measurements never are.
+                    // The values are not all alike, as measurements never are.
                     let scatter = f64::from((repetition * 7 + a as u32 * 3 + b as u32 * 5) % 11);
                     measurements.push(Measurement {
                         pair: (a, b),

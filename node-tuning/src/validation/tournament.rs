@@ -1,4 +1,4 @@
-//! Who is measured against whom, and when: a round-robin tournament.
+//! The matches of a round-robin tournament, in their order.
 
 use jitterlab_base::seed;
 
@@ -12,11 +12,11 @@ pub struct Match {
 }
 
 /// The rounds of a tournament of `n` players, numbered from 0: each player meets each other player
-/// once, and nobody twice in a round. There are n − 1 rounds of n / 2 pairs; if n is odd, n rounds of
-/// (n − 1) / 2 pairs, in each of which another player rests. None for fewer than two players.
+/// once, and nobody twice in a round. There are n − 1 rounds of n / 2 pairs. If n is odd, there are n
+/// rounds of (n − 1) / 2 pairs, and another player rests in each. None for fewer than two players.
 ///
-/// By the circle method (Lucas 1883, "Récréations mathématiques" II, 6th recreation): the last
-/// player keeps its seat, the others move on by one in every round.
+/// The rounds are made by the circle method (Lucas 1883, "Récréations mathématiques" II, 6th
+/// recreation): the last player keeps its seat, the others move on by one in every round.
 ///
 /// ```
 /// use jitterlab_node_tuning::validation::tournament::rounds;

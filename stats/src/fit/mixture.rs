@@ -6,8 +6,8 @@ use crate::positive::{Component, Mixture, Positive};
 /// The least standard deviation of a logarithm: without a floor the likelihood grows without bound as a lognormal closes in on one sample (Day
 /// 1969, "Estimating the components of a mixture of normal distributions"). Two percent is what a clock's steps are to a delay.
 const FLOOR: f64 = 0.02;
-/// As many rounds show which start is the best, and the best goes on to the end (Biernacki, Celeux and Govaert 2003, "Choosing starting
-/// values for the EM algorithm").
+/// The number of rounds that show which start is the best. The best goes on to the end (Biernacki, Celeux and Govaert 2003, "Choosing
+/// starting values for the EM algorithm").
 const SHORT: usize = 40;
 /// The most rounds.
 const ROUNDS: usize = 2_000;
@@ -37,7 +37,7 @@ pub(super) fn fit(sorted: &[f64], count: usize) -> Result<Positive, Error> {
     if bins.len() < 2 * count {
         return Err(few());
     }
-    // Where the shares of the starts part: alike, and with ever less in the upper tail and in the lower.
+    // The shares of the starts part at these: alike, and with ever less in the upper tail and in the lower.
     let cuts: &[&[f64]] = match count {
         2 => &[&[0.5], &[0.9], &[0.99], &[0.999], &[0.1]],
         _ => &[
@@ -97,7 +97,7 @@ struct Normal {
 }
 
 impl Normal {
-    /// Of the bins, each with a share.
+    /// The normal of the bins, each with a share.
     fn of(bins: &[Bin], share: impl Fn(usize) -> f64) -> Normal {
         let all: f64 = bins.iter().map(|bin| bin.count).sum();
         let weighted = |of: &dyn Fn(&Bin) -> f64| -> f64 {
@@ -143,7 +143,7 @@ fn start(bins: &[Bin], cuts: &[f64]) -> Vec<Normal> {
         .collect()
 }
 
-/// Where a climb ended.
+/// The end of a climb.
 struct Top {
     normals: Vec<Normal>,
     likelihood: f64,

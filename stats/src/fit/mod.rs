@@ -114,7 +114,7 @@ pub fn lognormal(samples: &[f64]) -> Result<Fit, Error> {
     Ok(Fit::new(distribution, samples))
 }
 
-/// Between these no gap under- or overflows.
+/// The ranges at which no gap under- or overflows.
 const RANGES: std::ops::RangeInclusive<f64> = 1e-290..=1e300;
 /// Samples in the thinned sample.
 const THINNED: usize = 10_000;
@@ -133,7 +133,7 @@ fn thin(sorted: &[f64]) -> Vec<f64> {
 struct Profile<'a> {
     /// The least sample.
     min: f64,
-    /// In ascending order.
+    /// The samples in ascending order.
     samples: &'a [f64],
 }
 
@@ -163,7 +163,7 @@ impl Profile<'_> {
         -mean - std.ln()
     }
 
-    /// From well below the resolution of the samples to where the lognormal is a normal.
+    /// The gap at a step, from well below the resolution of the samples to where the lognormal is a normal.
     fn gap(&self, step: usize) -> f64 {
         let spread = (quantile(self.samples, 0.75) - quantile(self.samples, 0.25))
             .max((self.samples[self.samples.len() - 1] - self.min) * 1e-6);
@@ -198,9 +198,9 @@ impl Profile<'_> {
         highest(low, high, 1e-7, |t| self.value(t.exp())).exp()
     }
 
-    /// The gap for which ln(gap) = μ + σ Φ⁻¹(1 / (n + 1)), by bisection. Where samples lean the other
-    /// way there is none, and the widest gap makes the lognormal a normal; where too many equal the
-    /// least, there is none either, and nothing to take instead.
+    /// The gap with ln(gap) = μ + σ Φ⁻¹(1 / (n + 1)), by bisection. If samples lean the other way,
+    /// there is none, and the widest gap makes the lognormal a normal. If too many equal the least,
+    /// there is none either, and nothing to take instead.
     fn modified_estimate(&self) -> Result<f64, Error> {
         let expected = phi_inverse(1.0 / (self.samples.len() as f64 + 1.0));
         let excess = |gap: f64| {

@@ -100,7 +100,7 @@ fn gamma(sorted: &[f64], logarithms: &Logarithms) -> Positive {
 /// The root in k of Σ y^k ln y / Σ y^k − 1/k = mean(ln y), which has one (Johnson, Kotz and Balakrishnan 1994, chapter 21, equation 21.57),
 /// by bisection of ln k.
 fn weibull(sorted: &[f64], logarithms: &Logarithms) -> Positive {
-    // In units of the greatest, so that no power overflows.
+    // Values are in units of the greatest, so that no power overflows.
     let most = sorted[sorted.len() - 1];
     let relative: Vec<f64> = sorted.iter().map(|x| (x / most).ln()).collect();
     let target = logarithms.mean - most.ln();
@@ -114,7 +114,7 @@ fn weibull(sorted: &[f64], logarithms: &Logarithms) -> Positive {
         let (powers, weighted) = sums(k);
         weighted / powers - 1.0 / k - target
     };
-    // Of ln x, π / √6 / k is the standard deviation.
+    // The standard deviation of ln x is π / √6 / k.
     let guess = (std::f64::consts::PI / 6f64.sqrt() / logarithms.std).ln();
     let (mut low, mut high) = (guess - 1.0, guess + 1.0);
     while excess(low.exp()) > 0.0 && low > -30.0 {

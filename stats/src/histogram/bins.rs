@@ -6,17 +6,17 @@ use super::Histogram;
 /// every value once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bins {
-    /// Where each begins, and where the last ends: one more than there are bins.
+    /// The place where each begins, and where the last ends: one more than there are bins.
     edges: Vec<f64>,
 }
 
 impl Bins {
-    /// So many bins, at least one, of equal width, between two values.
+    /// So many bins of equal width between two values; at least one.
     pub fn linear(from: f64, to: f64, bins: usize) -> Self {
         Bins::along(bins, |share| from + (to - from) * share, from, to)
     }
 
-    /// So many bins, at least one, each wider than the one before by the same factor, between two values above 0.
+    /// So many bins between two values above 0, each wider than the one before by the same factor; at least one.
     pub fn logarithmic(from: f64, to: f64, bins: usize) -> Self {
         let octaves = (to / from).log2();
         Bins::along(bins, |share| from * (octaves * share).exp2(), from, to)
@@ -31,12 +31,12 @@ impl Bins {
         }
     }
 
-    /// How many bins there are.
+    /// The number of bins.
     pub fn count(&self) -> usize {
         self.edges.len() - 1
     }
 
-    /// Where each bin begins, and where the last ends; ascending.
+    /// The place where each bin begins, and where the last ends; ascending.
     pub fn edges(&self) -> &[f64] {
         &self.edges
     }
@@ -47,7 +47,7 @@ impl Bins {
         inner.partition_point(|&edge| edge <= value)
     }
 
-    /// How many of these samples, in ascending order, are in each bin.
+    /// The number of these samples in each bin. They are in ascending order.
     pub fn of_sorted(&self, sorted: &[f64]) -> Vec<u64> {
         let inner = self.edges[1..self.count()].iter();
         let ends = inner.map(|&edge| sorted.partition_point(|&sample| sample < edge));
@@ -60,8 +60,8 @@ impl Bins {
         counts.collect()
     }
 
-    /// How many values of a histogram are in each bin. Values of a bucket that lies across an edge are divided as if they
-    /// were spread evenly.
+    /// The number of values of a histogram in each bin. Values of a bucket that lies across an edge are divided as if
+    /// they were spread evenly.
     pub fn of_histogram(&self, histogram: &Histogram) -> Vec<u64> {
         let mut counts = vec![0; self.count()];
         for (lowest, highest, count) in histogram.buckets() {

@@ -23,7 +23,7 @@ const HALF_BITS: u32 = 10;
 /// The highest value that has a bucket of its own: 73 minutes, in nanoseconds. What is higher is counted with it.
 pub const HIGHEST: u64 = (1 << 42) - 1;
 
-/// How many buckets there are.
+/// The number of buckets.
 pub const LEN: usize = index(HIGHEST) + 1;
 
 /// The bucket of a value, below [`LEN`].

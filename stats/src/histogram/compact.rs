@@ -18,7 +18,7 @@ use super::{Histogram, buckets};
 pub struct Compact(Vec<(u64, u64)>);
 
 impl Compact {
-    /// Of these values, in any order.
+    /// The histogram of these values, in any order.
     pub fn of(values: impl IntoIterator<Item = u64>) -> Self {
         let lowest = values
             .into_iter()
@@ -46,7 +46,7 @@ impl Compact {
         self.0 = sum;
     }
 
-    /// Whether nothing was counted.
+    /// True if nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

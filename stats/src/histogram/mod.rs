@@ -15,7 +15,7 @@ use crate::Error;
 pub use bins::Bins;
 pub use compact::Compact;
 
-/// How often values of each size occurred. Values are whole numbers, as a rule nanoseconds; those above
+/// Counts of values of each size. Values are whole numbers, as a rule nanoseconds; those above
 /// [`buckets::HIGHEST`] count as that one.
 ///
 /// Serialised it is a list of pairs, a lowest value of a bucket and the count of that bucket, ascending and without empty
@@ -66,7 +66,7 @@ impl Histogram {
         self.0.add(&other.0).expect("both have the same buckets");
     }
 
-    /// What has been counted since `earlier`, which was taken of the same counts.
+    /// The counts since `earlier`, which was taken of the same counts.
     ///
     /// # Errors
     /// [`Error::Parameter`] if `earlier` counts more values of a bucket than this one.
@@ -82,12 +82,12 @@ impl Histogram {
         }
     }
 
-    /// How many values were counted.
+    /// The number of values that were counted.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Whether nothing was counted.
+    /// True if nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::gamma::stirling_remainder;
 
-/// The chance of `k` successes in `n` trials of which each succeeds with the chance `expected` / `n`, where
+/// The chance of `k` successes in `n` trials. Each succeeds with the chance `expected` / `n`, where
 /// `expected` lies between 0 and `n`.
 ///
 /// Loader 2000, "Fast and accurate computation of binomial probabilities": as the distance from the expected

@@ -33,7 +33,7 @@ pub fn half_step_excess(a: f64) -> f64 {
     COEFFICIENTS.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }
 
-/// What Stirling's formula leaves: ln n! − ((n + 1/2) ln n − n + ln √(2π)), for n above 0 (DLMF 5.11.1).
+/// The remainder of Stirling's formula: ln n! − ((n + 1/2) ln n − n + ln √(2π)), for n above 0 (DLMF 5.11.1).
 pub fn stirling_remainder(n: f64) -> f64 {
     if n < 15.0 {
         return libm::lgamma(n + 1.0) - ((n + 0.5) * n.ln() - n + 0.5 * (2.0 * PI).ln());

@@ -14,7 +14,7 @@ pub fn two_sided(z: f64) -> f64 {
     erfc(z.abs() / SQRT_2)
 }
 
-/// How far from 0 a normal deviate is with the chance `p`: the inverse of [`two_sided`], ∞ at 0.
+/// The distance of a normal deviate from 0 with the chance `p`: the inverse of [`two_sided`], ∞ at 0.
 pub fn two_sided_inverse(p: f64) -> f64 {
     -phi_inverse(0.5 * p.min(1.0)) + 0.0
 }

@@ -19,12 +19,12 @@ pub fn two_sided_t(t: f64, freedom: f64) -> f64 {
     Place::of(t.abs(), freedom).chances().outside
 }
 
-/// How far from 0 a deviate with `freedom` degrees (above 0) is with the chance `p`: the inverse of
-/// [`two_sided_t`], ∞ at 0.
+/// The distance from 0 of a deviate with `freedom` degrees (above 0) with the chance `p`: the
+/// inverse of [`two_sided_t`], ∞ at 0.
 ///
-/// Newton's method on logarithms, in which the function is nearly straight in the centre and in the tail alike,
-/// from the normal's quantile, which is below. Where a step leaves the interval in which the root is known to lie,
-/// the interval is halved.
+/// Newton's method on logarithms, where the function is nearly straight in the centre and in the tail alike. It
+/// begins at the normal's quantile, which is below. If a step leaves the interval in which the root is known to
+/// lie, the interval is halved.
 pub fn two_sided_t_inverse(p: f64, freedom: f64) -> f64 {
     /// A step is a relative change of t.
     const NO_CHANGE: f64 = 1e-15;
@@ -48,7 +48,7 @@ pub fn two_sided_t_inverse(p: f64, freedom: f64) -> f64 {
         let place = Place::of(t, freedom);
         let Chances { inside, outside } = place.chances();
         let slope = 2.0 * t * place.density();
-        // Of the two the smaller one keeps the digits; either excess falls as t grows.
+        // The smaller of the two keeps the digits; either excess falls as t grows.
         let (excess, step) = if p < 0.5 {
             let excess = (outside / p).ln();
             (excess, excess * outside / slope)
@@ -96,7 +96,7 @@ impl Chances {
     }
 }
 
-/// Where the distribution is evaluated, at t ≥ 0.
+/// The place where the distribution is evaluated, at t ≥ 0.
 struct Place {
     t: f64,
     /// Half of the degrees of freedom.
@@ -109,7 +109,7 @@ struct Place {
 
 /// Up to here the series in x is taken, which needs a few hundred terms then.
 const LEAST_X: f64 = 0.9;
-/// From here on the asymptotic expansion is as good as a `f64` above [`LEAST_X`].
+/// From this value on, the asymptotic expansion is as good as a `f64` above [`LEAST_X`].
 const LARGE: f64 = 15.0;
 /// No series below needs as many terms.
 const MOST_TERMS: usize = 1_000;
@@ -194,7 +194,7 @@ impl Place {
     }
 }
 
-/// The sum of positive terms from the first one on, of which `next` makes each from its number and itself.
+/// The sum of positive terms from the first one on. `next` makes each from its number and the one before.
 fn sum(first: f64, next: impl Fn(f64, f64) -> f64) -> f64 {
     let (mut term, mut sum) = (first, first);
     for n in 0..MOST_TERMS {

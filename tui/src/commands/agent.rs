@@ -29,7 +29,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         let error = process::Command::new(program).args(arguments).exec();
         return Err(Failure::run(format!("cannot start `{program}`: {error}")));
     }
-    // Not Stdin, which reads ahead: what it holds back would seem not to have been said yet.
+    // Stdin will not do: it reads ahead, and what it holds back would seem not to have been said yet.
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let input = File::from(input.map_err(Failure::run)?);
     agent::serve(input, std::io::stdout(), DUTIES).map_err(Failure::run)?;

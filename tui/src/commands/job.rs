@@ -123,7 +123,7 @@ fn most_ranks(text: &str, path: &Path) -> Result<u32, FileError> {
     Ok(ranks.max().unwrap_or(0))
 }
 
-/// How long the job takes at most, in minutes.
+/// The time that the job takes at most, in minutes.
 fn minutes(experiment: &Experiment, asked: Option<Nanos>) -> Result<u64, Failure> {
     let seconds = match (asked, experiment.repetitions, experiment.at_most) {
         (Some(asked), ..) => asked.as_secs_f64(),

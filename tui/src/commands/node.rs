@@ -149,7 +149,7 @@ fn cores_text(cores: &[&Core], indent: &str) -> Vec<[String; 2]> {
     groups.into_iter().map(line).collect()
 }
 
-/// A line for each level and kind of cache: how many of which size, and what they are shared by.
+/// A line for each level and kind of cache: the number of each size, and the CPUs that share one.
 fn caches(topology: &Topology, package: &Package) -> Vec<[String; 2]> {
     let mut groups: BTreeMap<(u32, CacheKind, Option<u64>), Vec<&CpuSet>> = BTreeMap::new();
     for cache in &topology.caches {

@@ -22,7 +22,7 @@ pub struct Command {
     format: Format,
 }
 
-/// What `report` prints.
+/// The output of `report`.
 #[derive(Serialize)]
 struct Written {
     /// The page.

@@ -47,7 +47,7 @@ fn size(text: &str) -> Result<(u16, u16), String> {
     both.ok_or_else(|| format!("a size is COLUMNSxROWS, such as 80x24, each at most {MOST}"))
 }
 
-/// Whether there is a terminal to show it on.
+/// True if there is a terminal to show it on.
 pub fn has_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }

@@ -1,10 +1,10 @@
-//! What the model asks for, and what comes of it.
+//! The requests of the model, and their outcomes.
 
 use std::any::Any;
 use std::fmt::Debug;
 use std::time::SystemTime;
 
-/// What is to be done.
+/// The action that is to be done.
 #[derive(Debug)]
 pub enum Action {
     /// The end.
@@ -34,13 +34,13 @@ pub trait Task: Debug + Send {
     /// Does it. Whatever is told goes to all screens.
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News));
 
-    /// Whether it, or what it starts, may run on other CPUs than those that keep house.
+    /// True if it, or what it starts, may run on other CPUs than those that keep house.
     fn leaves_house(&self) -> bool {
         false
     }
 }
 
-/// What a task tells: a type that whoever asked for it knows.
+/// The news of a task: a type that whoever asked for it knows.
 pub type News = Box<dyn Any + Send>;
 
 /// News for people.
@@ -81,11 +81,11 @@ impl Said {
     }
 }
 
-/// What is asked, and what is done after a yes.
+/// A question, and the action after a yes.
 #[derive(Debug)]
 pub struct Question {
-    /// In words.
+    /// The question in words.
     pub words: String,
-    /// What is done then.
+    /// The action after a yes.
     pub action: Box<Action>,
 }

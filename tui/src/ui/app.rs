@@ -8,7 +8,7 @@ use crate::ui::keys::{Binding, Hint, Key, command, hints};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::screens;
 
-/// What happens.
+/// An event.
 #[derive(Debug)]
 pub enum Input {
     /// Somebody has pressed a key.
@@ -89,11 +89,11 @@ const ANSWERS: &[Binding<bool>] = &[
 pub struct App {
     screens: Vec<Box<dyn Screen>>,
     seen: usize,
-    /// What has to be answered first.
+    /// The question that has to be answered first.
     pub question: Option<Question>,
-    /// What came of what was asked for.
+    /// The outcome of what was asked for.
     pub notice: Option<String>,
-    /// Whether all keys are explained.
+    /// True if all keys are explained.
     pub help: bool,
 }
 
@@ -146,7 +146,7 @@ impl App {
         [screen.hints(), hints(always)]
     }
 
-    /// How long until the screen that is seen has to look again.
+    /// The time until the screen that is seen has to look again.
     pub fn period(&self) -> Option<Duration> {
         self.screens[self.seen].period()
     }

@@ -19,19 +19,19 @@ use crate::shown::shell_word;
 use crate::stopped::when_stopped;
 use crate::ui::terminal::restore;
 
-/// What a terminal is told by, beside TERM, which ssh passes on itself.
+/// The variables that a terminal is told by, beside TERM, which ssh passes on itself.
 const PASSED_ON: [&str; 5] = ["COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE"];
 
 /// Another machine, and a folder there.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     host: String,
-    /// As the shell there takes it; the usual one where it is not said.
+    /// The folder as the shell there takes it; the usual one where it is not said.
     folder: Option<String>,
 }
 
 impl Elsewhere {
-    /// By its address; nothing if that is no address of another machine.
+    /// Reads the address of another machine; `None` if it is no such address.
     ///
     /// # Errors
     /// It begins as one, and is none.
@@ -46,7 +46,7 @@ impl Elsewhere {
                 "{address} is no folder elsewhere: that is ssh://HOST/FOLDER or ssh://USER@HOST/FOLDER"
             ))));
         }
-        // As in other addresses of ssh: from the root on, or from the home directory.
+        // The folder starts from the root, or from the home directory, as in other addresses of ssh.
         let folder = folder.filter(|folder| !folder.is_empty());
         let folder = folder.map(|folder| match folder.strip_prefix("~/") {
             Some(in_home) => in_home.to_string(),

@@ -1,4 +1,4 @@
-//! What is around each screen: the row of screens, what is said and asked, the keys.
+//! The frame around each screen: the row of screens, what is said and asked, the keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout};
@@ -64,7 +64,7 @@ fn tabs(app: &App, width: u16, theme: Theme) -> Line<'static> {
     forms.iter().find(fits).unwrap_or(&forms[2]).clone()
 }
 
-/// What can be pressed, or what answers the question.
+/// The keys that can be pressed, or that answer the question.
 fn footer(app: &App, width: u16, theme: Theme) -> Line<'static> {
     let style = match app.question {
         Some(_) => theme.heading(),

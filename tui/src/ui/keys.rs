@@ -89,13 +89,13 @@ pub const MOVES: &[Key] = &[
 pub struct Binding<C: 'static> {
     /// The keys.
     pub keys: &'static [Key],
-    /// What they do, in a word or two.
+    /// Their effect in a word or two.
     pub does: &'static str,
-    /// What they do, for whoever takes the key.
+    /// Their command, for whoever takes the key.
     pub command: C,
 }
 
-/// What a key does.
+/// The command of a key.
 pub fn command<C: Copy>(bindings: &[Binding<C>], key: Key) -> Option<C> {
     let mut all = bindings.iter();
     let bound = all.find(|binding| binding.keys.contains(&key))?;
@@ -115,12 +115,12 @@ pub fn hints<'a, C: 'static>(bindings: impl IntoIterator<Item = &'a Binding<C>>)
 #[derive(Debug, Clone, Copy)]
 pub struct Hint {
     keys: &'static [Key],
-    /// What they do.
+    /// Their effect.
     pub does: &'static str,
 }
 
 impl Hint {
-    /// Where there is little room.
+    /// The hint for little room.
     pub fn short(&self) -> String {
         let keys = &self.keys[..self.keys.len().min(2)];
         format!(
@@ -137,7 +137,7 @@ impl Hint {
     }
 }
 
-/// Where a key leads from one place of so many; nothing where it means nothing here.
+/// The place from which a key leads to another one of so many; none where it means nothing here.
 pub fn moved(key: Key, at: usize, of: usize) -> Option<usize> {
     const PAGE: usize = 10;
     let last = of.checked_sub(1)?;

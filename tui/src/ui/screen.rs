@@ -1,4 +1,4 @@
-//! What a screen is.
+//! The trait of a screen.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::ui::action::Action;
 use crate::ui::keys::{Hint, Key};
 use crate::ui::theme::Theme;
 
-/// What all screens are about.
+/// The things that all screens are about.
 #[derive(Debug, Clone)]
 pub struct Base {
-    /// Where experiment files and `results` are.
+    /// The folder with experiment files and `results`.
     pub folder: PathBuf,
     /// The CPU that new experiments measure on.
     pub cpu: u32,
@@ -37,7 +37,7 @@ pub trait Screen {
         None
     }
 
-    /// How often [`Screen::look`] is due while the screen is seen; a screen without a time is asked when it comes into sight.
+    /// The time between two calls of [`Screen::look`] while the screen is seen; a screen without a time is asked when it comes into sight.
     fn period(&self) -> Option<Duration> {
         None
     }
@@ -47,7 +47,7 @@ pub trait Screen {
         None
     }
 
-    /// Whether it measures something, which must not be disturbed.
+    /// True if it measures something, which must not be disturbed.
     fn measures(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub trait Screen {
         None
     }
 
-    /// Whether it takes all characters that are typed, as a text.
+    /// True if it takes all characters that are typed, as a text.
     fn is_typed_into(&self) -> bool {
         false
     }

@@ -27,9 +27,9 @@ const FRAME: Duration = Duration::from_millis(50);
 /// # Errors
 /// There is no terminal, or it is gone.
 pub fn run(folder: PathBuf) -> Result<(), Failure> {
-    // Who stops it finds a terminal that works.
+    // A user who stops it finds a terminal that works.
     when_stopped(close)?;
-    // What is measured on this node is not to be disturbed.
+    // The measurements on this node are not to be disturbed.
     keep_house();
     let base = base(folder);
     let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
@@ -138,7 +138,7 @@ pub fn perform(action: Action, input: &Sender<Input>) {
             anywhere();
         }
         task.run(&mut |news| {
-            // Who has left meanwhile does not want to know.
+            // A user who has left meanwhile does not want to know.
             let _ = input.send(Input::News(news));
         });
     });

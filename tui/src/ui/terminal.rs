@@ -84,12 +84,12 @@ pub fn size() -> Rect {
     }
 }
 
-/// What the terminal shows, and what it is to show.
+/// The picture on the terminal, and the one that is to be there.
 pub struct Screen<W> {
     out: W,
     shown: Buffer,
     next: Buffer,
-    /// Whether the terminal shows something else than is known.
+    /// True if the terminal shows something else than is known.
     unknown: bool,
 }
 
@@ -128,7 +128,7 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
-    /// What a frame changes, as the terminal takes it.
+    /// The changes of a frame, as the terminal takes them.
     pub fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> Vec<u8> {
         self.next.reset();
         draw(&mut self.next);
@@ -160,7 +160,7 @@ fn encode(cells: &[(u16, u16, &Cell)], bytes: &mut Vec<u8>) {
             look = here;
         }
         bytes.extend(cell.symbol().bytes());
-        // Behind a wider character the terminal is asked for the place.
+        // The terminal is asked for the place behind a wider character.
         next = cell.symbol().chars().count().eq(&1).then_some((x + 1, y));
     }
     if look != plain {
@@ -168,7 +168,7 @@ fn encode(cells: &[(u16, u16, &Cell)], bytes: &mut Vec<u8>) {
     }
 }
 
-/// How a cell looks.
+/// The look of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Look {
     front: Color,
@@ -185,7 +185,7 @@ impl Look {
         }
     }
 
-    /// In the words of ECMA-48, from no style on. Terminals of sixteen colours know only 30 to 37 and 90 to 97.
+    /// The words of ECMA-48, from no style on. Terminals of sixteen colours know only 30 to 37 and 90 to 97.
     fn words(&self) -> String {
         let mut words = String::from("\x1b[");
         for (modifier, word) in [
@@ -256,7 +256,7 @@ mod tests {
         };
         assert!(!screen.frame(draw).is_empty());
         assert_eq!(screen.frame(draw), b"");
-        // Of another size it shows whatever it likes.
+        // A screen of another size shows whatever it likes.
         screen.resize(size);
         assert!(screen.frame(draw).starts_with(b"\x1b[m\x1b[2J"));
     }

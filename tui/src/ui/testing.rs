@@ -1,4 +1,4 @@
-//! What tests of screens have in common: keys are pressed, news told, and pictures taken, with their styles.
+//! The common part of tests of screens: keys are pressed, news told, and pictures taken, with their styles.
 
 use std::any::Any;
 use std::fmt::Write;
@@ -107,7 +107,7 @@ impl Line {
     }
 }
 
-/// Draws so many seconds on 80 x 24, one frame after each turn of `next`, of which there are some in a second: the frames are
+/// Draws so many seconds on 80 x 24, one frame after each turn of `next`. There are some turns in a second. The frames are
 /// small enough for a serial line of 11 kB a second, whatever colours it has.
 pub fn fits_a_serial_line(
     seconds: usize,
@@ -154,7 +154,7 @@ pub fn pictures(name: &str, app: &mut App) {
     }
 }
 
-/// What is asked for, but for looks at files.
+/// The actions that are asked for, except for looks at files.
 fn asked(actions: Vec<Action>) -> Vec<String> {
     let words = actions.iter().map(|action| format!("{action:?}"));
     words

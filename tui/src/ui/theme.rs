@@ -1,4 +1,4 @@
-//! What the terminal can show, and how things look on it: one place for all colours and characters.
+//! The abilities of the terminal, and the look of things on it: one place for all colours and characters.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
@@ -27,7 +27,7 @@ pub enum Glyphs {
     Fine,
 }
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
     /// Its colours.
@@ -37,12 +37,12 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// As the environment says.
+    /// The theme that the environment asks for.
     pub fn of_environment() -> Self {
         Theme::of(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
-    /// By TERM, COLORTERM, NO_COLOR and the locale.
+    /// The theme by TERM, COLORTERM, NO_COLOR and the locale.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let term = variable("TERM").unwrap_or_default();
         let is_plain = term.is_empty() || term == "dumb" || term.starts_with("vt");
@@ -65,7 +65,7 @@ impl Theme {
         Theme { colors, glyphs }
     }
 
-    /// What cannot be left so.
+    /// The style of what cannot be left so.
     pub fn bad(self) -> Style {
         match self.colors {
             Colors::None => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
@@ -76,27 +76,27 @@ impl Theme {
         }
     }
 
-    /// What may be left so.
+    /// The style of what may be left so.
     pub fn warning(self) -> Style {
         self.colored(Color::Yellow, YELLOW, Modifier::BOLD)
     }
 
-    /// What is as it should be. It is blue: green and red are one to many people.
+    /// The style of what is as it should be. It is blue: green and red are one to many people.
     pub fn good(self) -> Style {
         self.colored(Color::LightCyan, SKY, Modifier::empty())
     }
 
-    /// What matters less.
+    /// The style of what matters less.
     pub fn aside(self) -> Style {
         self.colored(Color::DarkGray, GREY, Modifier::DIM)
     }
 
-    /// What stands above the rest.
+    /// The style of what stands above the rest.
     pub fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Where one is.
+    /// The style of the place where one is.
     pub fn here(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }

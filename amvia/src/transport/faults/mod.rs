@@ -19,10 +19,10 @@ use super::{Address, Arrived, Landed, Peer, Sent, Transport, TransportError};
 
 pub use plan::{Faults, FaultsError};
 
-/// How long a frame waits for another to go out before it, where it is to be reordered.
+/// The time that a frame waits for another to go out before it, if it is to be reordered.
 const OVERTAKE: Duration = Duration::from_millis(1);
 
-/// What has been done to frames.
+/// Counts of what has been done to frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts {
     /// Frames that were to be sent.
@@ -57,7 +57,7 @@ struct Counters {
 pub struct FaultReader(Arc<Counters>);
 
 impl FaultReader {
-    /// What has been done until now.
+    /// The counts until now.
     pub fn read(&self) -> FaultCounts {
         let Counters {
             frames,
@@ -246,7 +246,7 @@ impl<T: Transport> Faulty<T> {
     }
 }
 
-/// How many bits go out whole before one that is flipped: a geometric number.
+/// The number of bits that go out whole before one that is flipped: a geometric number.
 fn whole_bits(random: &mut impl Rng, rate: f64) -> u64 {
     if rate == 0.0 {
         return u64::MAX;

@@ -1,4 +1,4 @@
-//! Which faults are made, as people write them.
+//! The faults that are made, as people write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// The faults that a [`Faulty`](super::Faulty) transport makes. Each befalls a frame, or a bit, independently of all others.
 ///
-/// Reads `ber=1e-6,loss=1%,duplicate=0.5%,reorder=1%,delay=2ms,seed=7`, of which any may be left out.
+/// Reads `ber=1e-6,loss=1%,duplicate=0.5%,reorder=1%,delay=2ms,seed=7`. Any part may be left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
     /// The chance that a bit of a frame is flipped, head and payload alike.
@@ -20,7 +20,7 @@ pub struct Faults {
     pub duplicate: f64,
     /// The chance that a frame goes out behind the one after it, or after a millisecond if none comes; from 0 to 1.
     pub reorder: f64,
-    /// How long each frame is held back.
+    /// The time that each frame is held back.
     pub delay: Nanos,
     /// Draws the faults. Each endpoint has a stream of its own.
     pub seed: u64,
@@ -45,7 +45,7 @@ impl Default for Faults {
 pub struct FaultsError {
     /// The part of the text that cannot be read.
     pub part: String,
-    /// What would have been accepted.
+    /// The text that would have been accepted.
     pub expected: &'static str,
 }
 

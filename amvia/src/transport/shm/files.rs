@@ -52,7 +52,7 @@ impl Door {
         self.closed.store(1, Ordering::SeqCst);
     }
 
-    /// Whether that was said.
+    /// True if its life is over.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst) != 0
     }
@@ -62,14 +62,14 @@ impl Door {
         self.knocks.fetch_add(1, Ordering::Release);
     }
 
-    /// How often that was said.
+    /// The number of knocks.
     #[inline]
     pub fn knocks(&self) -> u64 {
         self.knocks.load(Ordering::Acquire)
     }
 }
 
-/// What can be left by the dead.
+/// A page that the dead may leave.
 pub trait Leftover: Content {
     /// Tells those who have it attached that it is of no use any more.
     fn end(&self);
@@ -112,7 +112,7 @@ impl Files {
         self.directory.join(format!("door:{name}"))
     }
 
-    /// Where the ring from one endpoint to another is.
+    /// The path of the ring from one endpoint to another.
     pub fn ring(&self, from: &ShmName, to: &ShmName) -> PathBuf {
         self.directory.join(format!("ring:{from}:{to}"))
     }
@@ -228,7 +228,7 @@ impl Files {
         Ok(())
     }
 
-    /// Whether the process that made a page is no more.
+    /// True if the process that made a page is no more.
     pub fn is_over<C: Content>(&self, page: &Attached<C>) -> bool {
         !matches!(page.standing(self.here), Standing::Runs(_))
     }
@@ -296,7 +296,7 @@ pub fn clear<C: Leftover>(page: &Attached<C>) -> Result<(), PageError> {
     Ok(())
 }
 
-/// Whether the system refuses a file that is there: it has no memory now, say, or the process no free descriptor.
+/// True if the system refuses a file that is there: it has no memory now, say, or the process no free descriptor.
 pub fn is_for_now(error: &PageError) -> bool {
     matches!(error, PageError::System { .. }) && !is(error, io::ErrorKind::NotFound)
 }

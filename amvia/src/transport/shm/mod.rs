@@ -56,7 +56,7 @@ pub struct Shm {
 struct Outgoing {
     /// None: the place is free.
     name: Option<ShmName>,
-    /// By it others know the peer. A peer that gets the place later has another one.
+    /// The number that others know the peer by. A peer that gets the place later has another one.
     number: u32,
     /// Somebody here has asked for it by its name, so it keeps its place.
     is_asked_for: bool,
@@ -153,7 +153,7 @@ impl Shm {
             return;
         }
         if let Some(ring) = peer.ring.take() {
-            // What cannot be removed now is cleared by who comes next.
+            // A ring that cannot be removed now is cleared by the next one who comes.
             let _ = clear(ring.ring());
         }
         if !peer.is_asked_for {
@@ -198,7 +198,7 @@ impl Shm {
         let ends = (&self.name, name);
         let ring = self.files.make_ring(ends, self.incarnation, &door)?;
         door.knock();
-        // Who takes the name over closes this door, and then looks for rings: it has seen this one, or we see that.
+        // An endpoint that takes the name over closes this door, and then looks for rings. Either it has seen this one, or we see that.
         if door.is_closed() {
             clear(ring.ring())?;
             return Ok(false);
@@ -235,7 +235,7 @@ impl Shm {
             };
             match place {
                 Some(place) => self.incoming.push(Incoming { place, ring }),
-                // What cannot be removed now is cleared by who comes next.
+                // A ring that cannot be removed now is cleared by the next one who comes.
                 None => _ = clear(ring.ring()),
             }
         }
@@ -399,7 +399,7 @@ impl Drop for Shm {
         let incoming = self.incoming.iter().map(|from| from.ring.ring());
         let outgoing = self.peers.iter().filter_map(|to| to.ring.as_ref());
         for ring in incoming.chain(outgoing.map(Producer::ring)) {
-            // What cannot be removed now is cleared by who comes next.
+            // A ring that cannot be removed now is cleared by the next one who comes.
             let _ = clear(ring);
         }
         self.door.remove();

@@ -1,5 +1,5 @@
-//! How two endpoints come to a reliable connection: over TCP, at the address of the one that is asked. Both make their queue
-//! pairs, tell each other where they are, and close the line. Threads do that, so that an endpoint never waits for it.
+//! The way of two endpoints to a reliable connection: over TCP, at the address of the one that is asked. Both make their
+//! queue pairs, tell each other where they are, and close the line. Threads do that, so that an endpoint never waits for it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,9 +12,9 @@ use jitterlab_verbs::{Adapter, Draft, Error, Mailbox, choose, ports};
 /// A port, and the bytes of a frame.
 const WISH: usize = 2 + 4;
 
-/// What came of an attempt to meet.
+/// The result of an attempt to meet.
 pub struct Met {
-    /// The address of the other end, by which it is asked.
+    /// The address that the other end is asked at.
     pub address: SocketAddr,
     /// The connection; none where there is none.
     pub mailbox: Option<Mailbox>,
@@ -33,7 +33,7 @@ pub fn answer(listener: &TcpListener, own: &Own, to: &Sender<Met>) {
     loop {
         let line = match listener.accept() {
             Ok((line, _)) => line,
-            // What `shutdown` does to who accepts.
+            // The error that `shutdown` gives to the thread that accepts.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(1));

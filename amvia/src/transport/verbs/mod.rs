@@ -259,7 +259,7 @@ impl Drop for Verbs {
         if !self.process.is_caller() {
             return;
         }
-        // Who accepts there is told so.
+        // This tells the thread that accepts there.
         let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
         if let Some(answers) = self.answers.take() {
             let _ = answers.join();

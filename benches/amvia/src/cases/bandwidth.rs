@@ -23,14 +23,14 @@ pub const SIZES: [Bytes; 5] = [
     Bytes(8_192),
 ];
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct Bandwidth {
     /// Sizes of requests.
     pub sizes: Vec<Bytes>,
-    /// What is discarded at the beginning of each.
+    /// The time that is discarded at the beginning of each.
     pub warmup: Nanos,
-    /// How long each is measured.
+    /// The time that each is measured.
     pub duration: Nanos,
 }
 
@@ -42,7 +42,7 @@ pub struct Report {
     /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
-    /// By size.
+    /// A point for each size.
     pub points: Vec<Point>,
 }
 
@@ -106,7 +106,7 @@ impl Bandwidth {
     }
 }
 
-/// Transactions of which as many are under way as the window holds.
+/// A stream of transactions: as many are under way as the window holds.
 struct Stream<'a> {
     client: &'a Client,
     message: &'a [u8],

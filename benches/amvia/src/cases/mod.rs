@@ -10,16 +10,16 @@ use jitterlab_base::units::Nanos;
 
 pub use report::Setting;
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Transactions one after the other, of messages of one size.
     Rtt,
     /// Transactions up to a window at once, by size.
     Bandwidth,
-    /// What a frame costs: [`crate::loggp`].
+    /// The cost of a frame: [`crate::loggp`].
     Loggp,
-    /// What failures cost, by model, simulation and experiment: [`crate::performability`].
+    /// The cost of failures, by model, simulation and experiment: [`crate::performability`].
     Performability,
 }
 
@@ -32,8 +32,8 @@ named!(
 );
 
 impl Case {
-    /// The floor of the timeout, if nothing is said: that of the library, and of [`Case::Loggp`] so much that no frame is sent
-    /// again because it waits while the processor computes.
+    /// The floor of the timeout, if nothing is said: the library's. [`Case::Loggp`] has so much that no frame is sent again
+    /// because it waits while the processor computes.
     pub fn min_rto(self) -> Nanos {
         match self {
             Case::Rtt | Case::Bandwidth | Case::Performability => Nanos(Config::default().min_rto),

@@ -1,4 +1,4 @@
-//! What all reports of the suite begin with.
+//! The common head of all reports of the suite.
 
 use jitterlab_packet::cases;
 use jitterlab_packet::transport::{Link, Wait};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Client;
 use crate::protocol::Protocol;
 
-/// What a case was measured over, and with.
+/// The setting in which a case was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// The transport, and the clock of this end.
@@ -29,7 +29,7 @@ impl Setting {
         faults.map_or(String::new(), |faults| format!(", faults {faults}"))
     }
 
-    /// That of the calling thread.
+    /// The setting of the calling thread.
     pub fn now(client: &Client) -> Self {
         let options = client.options();
         Setting {

@@ -20,18 +20,18 @@ pub use jitterlab_packet::cases::rtt::Length;
 /// The size of a message, if nothing is said: a short message of the paper (Kaur, section 3.3).
 pub const SIZE: Bytes = Bytes(32);
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct Rtt {
     /// Size of the request and of its reply.
     pub size: Bytes,
-    /// What is discarded at the beginning.
+    /// The messages that are discarded at the beginning.
     pub warmup: Length,
-    /// What is measured.
+    /// The messages that are measured.
     pub length: Length,
 }
 
-/// What was measured. Every sample is there, in the order in which they were taken.
+/// The measurement. It has every sample, in the order in which they were taken.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// RTT of each transaction, in nanoseconds.
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub discarded: u64,
     /// Requests that were sent again.
     pub retransmissions: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
 }
 
@@ -60,7 +60,7 @@ impl Rtt {
     /// As those of [`Rtt::run`].
     pub fn run_by(&self, client: &Client, now: impl Fn() -> u64) -> Result<Outcome, Error> {
         let message = client.message(self.size)?;
-        // Over shared memory round trips are shorter than any that a kernel carries.
+        // A round trip over shared memory is shorter than any that a kernel carries.
         let least = match client.options().transport {
             Transport::Shm => Nanos(200),
             _ => Nanos(2_000),
@@ -132,14 +132,14 @@ pub struct Report {
     pub discarded: u64,
     /// Requests that were sent again.
     pub retransmissions: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// Round trips.
     pub rtt_ns: Summary,
 }
 
 impl Report {
-    /// Of a finished run.
+    /// The report of a finished run.
     ///
     /// # Errors
     /// There is no sample.

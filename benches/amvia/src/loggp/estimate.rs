@@ -1,4 +1,5 @@
-//! From what was measured to the parameters, and what has to hold between them. Intervals are of 95 %, by a bootstrap of blocks.
+//! Estimates the parameters from what was measured, and tests what has to hold between them. Intervals are of 95 %, by a
+//! bootstrap of blocks.
 
 use jitterlab_base::named;
 use jitterlab_injector::control::Mode;
@@ -19,9 +20,9 @@ pub struct Estimates {
     pub send: Interval,
     /// o_r.
     pub receive: Interval,
-    /// From one message to the next in a long burst: what the processor or the network allows.
+    /// The time from one message to the next in a long burst: what the processor or the network allows.
     pub interval: Interval,
-    /// From one request to the next, each after the reply to the one before.
+    /// The time from one request to the next, each after the reply to the one before.
     pub round_trip: Interval,
     /// L, that makes the round trip what it is.
     pub latency: Visible,
@@ -29,12 +30,12 @@ pub struct Estimates {
     pub gap: Visible,
     /// G, for each byte.
     pub gap_per_byte: Visible,
-    /// The interval against that of the processor with more work.
+    /// The interval against the work of the processor with more of it.
     pub identity: Identity,
     /// The schedule with these costs. Its L may be below 0, where a frame is there before the call that sends it is over, as on a
     /// loopback. Where the interval is longer than the work of either processor, the target's handler makes the difference.
     pub schedule: Schedule,
-    /// What delays have moved.
+    /// The times that delays have moved.
     pub shifts: Vec<Shift>,
 }
 
@@ -50,7 +51,7 @@ pub enum Visible {
     },
 }
 
-/// What two ways of measuring one time say. Times in nanoseconds.
+/// One time as two ways of measuring it give it. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     /// The time in terms of the costs.
@@ -63,35 +64,35 @@ pub struct Identity {
     pub difference: Interval,
 }
 
-/// What can be observed.
+/// The times that can be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observable {
     /// A message of a burst that the window holds.
     Send,
-    /// From one message to the next in a long burst.
+    /// The time from one message to the next in a long burst.
     Interval,
-    /// From one request to the next, each after the reply to the one before.
+    /// The time from one request to the next, each after the reply to the one before.
     RoundTrip,
 }
 
 named!(Observable, serde, Send => "o_s", Interval => "interval", RoundTrip => "round trip");
 
-/// What a delay has moved, and what it had to move by the schedule. Times in nanoseconds.
+/// The change of a time by a delay, and the change that the schedule asks for. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
     /// The delay.
     pub injected: Injected,
-    /// What was observed.
+    /// The time that was observed.
     pub observable: Observable,
-    /// By how much it had to move.
+    /// The change of it that was to be expected.
     pub expected: f64,
-    /// By how much it moved.
+    /// The change of it that was measured.
     pub measured: Interval,
     /// The measurements without the delay, each after a pause as long as the delay, if that makes the initiator wait.
     pub plain: f64,
 }
 
-/// What was measured may be off by this share.
+/// The share that measurements may be off by.
 const TOLERANCE: f64 = 0.05;
 
 /// Whether an identity holds.
@@ -124,7 +125,7 @@ impl Identity {
 }
 
 impl Shift {
-    /// Whether it is within 5 % of what it had to be, or its interval holds that. Where it had to be less than 5 % of the time
+    /// True if it is within 5 % of what it had to be, or its interval holds that. Where it had to be less than 5 % of the time
     /// without the delay, it may be off by 5 % of that time.
     pub fn is_as_expected(&self) -> bool {
         let Interval {
@@ -169,7 +170,7 @@ impl Observed {
     }
 }
 
-/// What a set of blocks says.
+/// The figures of a set of blocks.
 struct Figures {
     send: f64,
     interval: f64,
@@ -236,8 +237,9 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// What the frames of a transaction hold the processor for that also computes: the least that a message costs beside its
-    /// computing. With little the other end may be what limits; with much, what the processor needs has left its caches.
+    /// The time that the frames of a transaction hold a processor that also computes: the least that a message costs beside
+    /// its computing. If it computes little, the other end may be what limits; if much, what the processor needs has left
+    /// its caches.
     fn work(&self, block: &Block) -> f64 {
         let Some([short, long]) = self.long() else {
             return f64::NAN;
@@ -303,8 +305,8 @@ const BOOTSTRAP: Bootstrap = Bootstrap {
 };
 
 impl Estimates {
-    /// From runs of one protocol over one transport, of which those count that were measured as the first; none where there is
-    /// no run.
+    /// The estimates from runs of one protocol over one transport. Runs count if they were measured with the settings of the
+    /// first. `None`: there is no run.
     ///
     /// # Errors
     /// There are fewer than two blocks.

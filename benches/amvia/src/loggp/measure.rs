@@ -18,12 +18,12 @@ use crate::{Client, Error, Options};
 pub(super) const LONG: u64 = 8;
 /// Bytes under way at most, of requests in bulk: what a socket holds by default.
 const UNDER_WAY: u64 = 64 << 10;
-/// Round trips of which one mean is taken, and such means of which the least is.
+/// Round trips that one mean is taken of, and means that the least is taken of.
 const ROUND_TRIPS: [u64; 2] = [32, 10];
 /// Messages of all bursts of a length in a block, about; and the least and the most bursts.
 const MESSAGES: u64 = 512;
 const BURSTS: [u64; 2] = [3, 15];
-/// In so many blocks a request may have been sent again for each that counts.
+/// The blocks with a request sent again that are discarded for each that counts, at most.
 const DISCARDED: u64 = 2;
 
 impl LogGp {
@@ -32,7 +32,7 @@ impl LogGp {
         self.bulk.iter().copied().fold(self.size, Bytes::max)
     }
 
-    /// How many samples are published while it is measured: means of round trips without a delay.
+    /// The number of samples that are published while it is measured: means of round trips without a delay.
     pub fn samples(&self) -> u64 {
         u64::from(self.blocks) * ROUND_TRIPS[1]
     }
@@ -50,7 +50,7 @@ impl LogGp {
         Ok((client, switch))
     }
 
-    /// Measures; the switch is that of the client's delays.
+    /// Measures. `switch` is the switch of the client's delays.
     ///
     /// # Errors
     /// There is no burst that the window holds, or no two that are longer; a message is too long, a transaction does not end
@@ -184,7 +184,8 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         }
     }
 
-    /// How long a burst takes, its computing included, in ticks. What is under way at its end is waited for, and is no part of it.
+    /// The time that a burst takes, its computing included, in ticks. The messages under way at its end are waited for, and are
+    /// no part of it.
     fn burst(
         &mut self,
         handler: u16,
@@ -234,7 +235,7 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         Ok(self.clock.ticks_to_ns_f64(least_of(costs)) / messages as f64)
     }
 
-    /// From one message to the next in long bursts.
+    /// The time from one message to the next in long bursts.
     fn interval(&mut self, handler: u16, message: &[u8], long: [u64; 2]) -> Result<f64, Error> {
         let [short, long] = long;
         let none = Nanos(0);
@@ -299,7 +300,7 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         }
     }
 
-    /// What a pause makes of what is sent after it.
+    /// The times of messages after a pause.
     fn paused(&mut self, message: &[u8], pause: Nanos) -> Result<Paused, Error> {
         let window = self.most as u64;
         let costs = (0..times(window)).map(|_| {
@@ -313,7 +314,7 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         })
     }
 
-    /// Requests of a size, of which as many are under way as sockets hold.
+    /// Sends requests of a size, with as many under way as sockets hold.
     fn bulk(&mut self, size: Bytes, long: [u64; 2]) -> Result<Bulk, Error> {
         let message = self.client.message(size)?;
         let window = self.most;

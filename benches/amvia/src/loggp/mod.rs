@@ -17,7 +17,7 @@ use crate::cases::{Case, Setting};
 pub use estimate::{Estimates, Identity, Observable, Shift, Verdict, Visible, round_trip};
 pub use text::as_expected;
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct LogGp {
     /// Size of a request and of its reply.
@@ -30,16 +30,16 @@ pub struct LogGp {
     pub bulk: Vec<Bytes>,
     /// Delays that are injected, one after the other.
     pub injected: Vec<Injected>,
-    /// How often everything is measured.
+    /// The number of times that everything is measured.
     pub blocks: u32,
 }
 
 /// A delay that is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// How long, in nanoseconds.
+    /// The length of the delay, in nanoseconds.
     pub delay_ns: u64,
 }
 
@@ -59,12 +59,12 @@ impl Default for LogGp {
     }
 }
 
-/// What was measured, in the form that is printed and stored. Times in nanoseconds.
+/// The measurements, in the form that is printed and stored. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`Case::Loggp`].
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The setting of the measurements.
     #[serde(flatten)]
     pub setting: Setting,
     /// Size of a request and of its reply in bytes.
@@ -81,7 +81,7 @@ pub struct Report {
     pub pauses_ns: Vec<u64>,
     /// Blocks that do not count, since a request was sent again in them.
     pub discarded_blocks: u64,
-    /// What was measured, once a block.
+    /// The measurements, once a block.
     pub blocks: Vec<Block>,
 }
 
@@ -92,40 +92,40 @@ pub struct Block {
     pub signature_ns: Vec<Vec<f64>>,
     /// Without a delay.
     pub plain: Observed,
-    /// By size of requests in bulk.
+    /// Requests in bulk, by size.
     pub bulk: Vec<Bulk>,
-    /// By delay that is injected.
+    /// The times with a delay, by the delay that is injected.
     pub injected: Vec<Observed>,
-    /// By pause, without a delay.
+    /// The times without a delay, by pause.
     pub paused: Vec<Paused>,
 }
 
-/// What can be observed of small messages. Times in nanoseconds.
+/// The observations of small messages. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// A message of a burst that the window holds.
     pub send_ns: f64,
-    /// From one message to the next in a long burst.
+    /// The time from one message to the next in a long burst.
     pub interval_ns: f64,
-    /// From one request to the next, each after the reply to the one before.
+    /// The time from one request to the next, each after the reply to the one before.
     pub round_trip_ns: f64,
 }
 
-/// What can be observed of small messages after a pause, in which the processor waits and does nothing else. It is no part of the
-/// times, in nanoseconds.
+/// The observations of small messages after a pause, in which the processor waits and does nothing else. The pause is no part of
+/// the times, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     /// A message of a burst that the window holds, with the pause before the burst.
     pub send_ns: f64,
-    /// From one request to the next, each after the reply to the one before and the pause.
+    /// The time from one request to the next, each after the reply to the one before and the pause.
     pub round_trip_ns: f64,
 }
 
-/// What can be observed of messages in bulk. Times in nanoseconds.
+/// The observations of messages in bulk. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bulk {
     /// A message of a burst that the window holds.
     pub send_ns: f64,
-    /// From one message to the next in a long burst.
+    /// The time from one message to the next in a long burst.
     pub interval_ns: f64,
 }

@@ -1,4 +1,4 @@
-//! What the schedule of a protocol makes of the costs of its frames: two processors, and the time between them.
+//! The times that follow from a protocol's schedule and the costs of its frames: two processors, and the time between them.
 //!
 //! Each end does one thing after the other: a send holds it for o_s, a receive for o_r; a frame is there L after its send is
 //! over. The end that answers sends its frames at once; the end that measures takes frames when it has no credit, or nothing else
@@ -10,7 +10,7 @@ use jitterlab_injector::control::Mode;
 
 use crate::Protocol;
 
-/// What a frame costs, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2).
+/// The costs of a frame, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// o_s: the processor is held by a send.
@@ -25,9 +25,9 @@ pub struct Costs {
 /// it gets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Injected {
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// How long, in nanoseconds.
+    /// The length of the delay, in nanoseconds.
     pub delay: f64,
 }
 
@@ -38,11 +38,11 @@ pub struct Schedule {
     pub protocol: Protocol,
     /// The costs.
     pub costs: Costs,
-    /// What a request takes at the target beside o_r and what is sent for it: its handler, in nanoseconds.
+    /// The time of a request at the target beside o_r and what is sent for it: its handler, in nanoseconds.
     pub handler: f64,
     /// Most transactions under way at once.
     pub window: usize,
-    /// What is injected, if anything is.
+    /// The delay that is injected, if there is one.
     pub injected: Option<Injected>,
 }
 
@@ -56,7 +56,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// How long they hold a processor, in nanoseconds.
+    /// The time that they hold a processor, in nanoseconds.
     pub fn work(self, costs: &Costs) -> f64 {
         f64::from(self.sends) * costs.send + f64::from(self.receives) * costs.receive
     }
@@ -114,7 +114,7 @@ impl Protocol {
     }
 }
 
-/// Transactions of a long run, of which the first half is left out: until the end with more work has a window to do.
+/// Transactions of a long run. The first half is left out: the end with more work has a window to do only then.
 const LONG: usize = 8_192;
 
 impl Schedule {
@@ -302,7 +302,7 @@ mod tests {
             }
         }
 
-        /// What the target does behind its reply is hidden by a pause.
+        /// A pause hides the target's work behind its reply.
         #[test]
         fn a_pause_hides_what_the_target_does_beside_it(costs in costs()) {
             for protocol in Protocol::ALL {
@@ -328,7 +328,7 @@ mod tests {
             }
         }
 
-        /// What is computed beside it makes the end that measures the one that limits.
+        /// The end that measures is the one that limits if it computes beside that.
         #[test]
         fn the_receive_overhead_shows_beside_computing(costs in costs()) {
             for protocol in Protocol::ALL {

@@ -1,4 +1,4 @@
-//! What is printed for people.
+//! The text for people.
 
 use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;

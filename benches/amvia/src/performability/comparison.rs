@@ -17,15 +17,15 @@ use crate::protocol::Protocol;
 
 /// Losses that have to be counted before an excess is called measured.
 pub const LOSSES: u64 = 1_000;
-/// By what share of the model a measured excess may miss it, where its interval is narrower.
+/// The share of the model by which a measured excess may miss it, where its interval is narrower.
 pub const TOLERANCE: f64 = 0.15;
 
-/// What is compared.
+/// The comparison that is made.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// The protocol of both ends.
     pub protocol: Protocol,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub over: Over,
     /// The timeout, which is fixed.
     pub timeout: Nanos,
@@ -39,7 +39,7 @@ pub struct Comparison {
     pub seed: u64,
 }
 
-/// What fails, and how often.
+/// The thing that fails, and its rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failing {
     /// The component; none: bits are flipped.
@@ -102,7 +102,7 @@ pub struct Row {
     pub experiment_ns: Option<f64>,
     /// The reach of its 95 % interval.
     pub experiment_reach_ns: f64,
-    /// What the machine adds to a transaction in the same time without failures. It is subtracted.
+    /// The time that the machine adds to a transaction without failures. It is subtracted.
     pub machine_ns: f64,
     /// Transactions of the experiment in which frames were lost on purpose.
     pub transactions: u64,
@@ -113,7 +113,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the simulation holds the model.
+    /// True if the simulation holds the model.
     pub fn model_holds(&self) -> bool {
         (self.model_ns - self.simulation_ns).abs() <= self.simulation_reach_ns
     }
@@ -125,7 +125,7 @@ impl Row {
             .map(|measured| (measured - self.model_ns).abs() <= allowed)
     }
 
-    /// By which share of the model's excess the experiment's is above it; none: not measurable.
+    /// The share of the model's excess by which the experiment's is above it. `None`: it cannot be measured.
     pub fn off(&self) -> Option<f64> {
         self.experiment_ns
             .map(|measured| measured / self.model_ns - 1.0)
@@ -261,7 +261,7 @@ impl Comparison {
     }
 }
 
-/// What the blocks of an experiment come to. Times are in nanoseconds.
+/// The result of the blocks of an experiment. Times are in nanoseconds.
 struct Found {
     undisturbed: Moments,
     excess: f64,
@@ -279,7 +279,7 @@ const LEAST: u64 = 5_000;
 /// The time of a handler that may fail, in timeouts.
 const HANDLER: u64 = 4;
 
-/// Stages of a path of which only the round trip is known.
+/// The stages of a path, from its round trip alone.
 fn stages_of(round_trip: f64) -> Stages {
     Stages {
         wire: round_trip / 2.0,

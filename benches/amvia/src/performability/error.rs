@@ -29,9 +29,9 @@ pub enum PerformabilityError {
     /// The system refuses.
     #[error("cannot {action}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The kernel gives no time stamps.

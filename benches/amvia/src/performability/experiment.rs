@@ -13,22 +13,22 @@ use super::pair::{CLIENT, End, Over, SERVER, ends, served};
 use crate::carrier::Carrier;
 use crate::handlers::echo;
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// Of both ends.
+    /// The configuration of both ends.
     pub config: Config,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub over: Over,
     /// The faults that both ends make.
     pub faults: Faults,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
-    /// How many transactions are made, one after the other.
+    /// The number of transactions that are made, one after the other.
     pub length: Length,
 }
 
-/// How long a trial is.
+/// The length of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
     /// So many transactions.
@@ -37,14 +37,14 @@ pub enum Length {
     Time(f64),
 }
 
-/// What came of it. Times are in nanoseconds.
+/// The result. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// Transactions that needed no frame to be sent again: from the request to its end.
     pub undisturbed: Moments,
     /// The others.
     pub disturbed: Moments,
-    /// From the first request to the end of the last.
+    /// The time from the first request to the end of the last.
     pub lasted: f64,
     /// Transactions that ended without a reply.
     pub abandoned: u64,
@@ -69,7 +69,7 @@ impl Measured {
         (self.undisturbed.n() + self.disturbed.n()) as u64
     }
 
-    /// By how much all transactions together took longer than if none had been disturbed, in nanoseconds.
+    /// The time that all transactions together took beyond what they would have taken undisturbed, in nanoseconds.
     ///
     /// The time of an undisturbed transaction varies with the machine, and not with the faults: it is left out of the
     /// difference, and so are its variations.

@@ -12,18 +12,18 @@ pub struct Model {
     /// Protocol, retransmissions and timeouts. The timeouts have to be fixed: a round trip, and four times its variation, are below
     /// the floor.
     pub config: Config,
-    /// What it costs.
+    /// The costs.
     pub stages: Stages,
-    /// What fails.
+    /// The failures.
     pub failures: Failures,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
 }
 
-/// What the model says of a transaction. Times are in nanoseconds.
+/// The model's figures of a transaction. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// From the request to its end, whatever that is.
+    /// The time from the request to its end, whatever that is.
     pub response: Passage,
     /// The chance that it ends without a reply.
     pub abandoned: f64,
@@ -40,15 +40,15 @@ pub struct Forecast {
 pub struct Frames {
     /// Sent by the initiator: requests, questions, acknowledgements of the reply.
     pub out: f64,
-    /// Of them, those that arrive.
+    /// The part of those that arrives.
     pub out_arrived: f64,
     /// Sent by the target: acknowledgements and replies.
     pub back: f64,
-    /// Of them, those that arrive.
+    /// The part of those that arrives.
     pub back_arrived: f64,
     /// Acknowledgements among all of them: nobody waits for one.
     pub beside: f64,
-    /// Of those, the ones that arrive.
+    /// The part of those that arrives.
     pub beside_arrived: f64,
 }
 
@@ -85,7 +85,7 @@ impl Process {
         self.chain.state()
     }
 
-    /// The same where the target sends an acknowledgement and its reply for what arrives.
+    /// Does the same where the target sends an acknowledgement and its reply for what arrives.
     fn acknowledging(&mut self, losses: &Losses) -> State {
         let arrived = 1.0 - losses.request;
         self.frames.push(Frames {
@@ -111,7 +111,7 @@ impl Process {
 }
 
 impl Model {
-    /// What becomes of a transaction.
+    /// The end of a transaction.
     ///
     /// # Errors
     /// A chance of loss is 1, so that nothing ends; or the handler fails now and then, and nothing limits its time.
@@ -151,7 +151,7 @@ impl Model {
         })
     }
 
-    /// How long a request is under way that nobody answers, in nanoseconds: then the target counts as gone.
+    /// The time that a request is under way if nobody answers it, in nanoseconds: then the target counts as gone.
     pub fn known_after(&self) -> f64 {
         self.attempts().1
     }
@@ -327,7 +327,7 @@ impl Model {
             process.step(missing[tries], given_up, arrives * fails, told);
             let way = if tries == 0 { begin } else { alone };
             let replied = times[tries] + way + stages.handler;
-            // When a reply may come, with which chance, and the frames for it.
+            // The moments when a reply may come, the chance of each, and the frames for it.
             let mut chances = vec![(replied + alone, 1.0 - reply, false)];
             for &time in &times[tries + 1..] {
                 chances.push((time + 2.0 * alone, (1.0 - request) * (1.0 - reply), true));

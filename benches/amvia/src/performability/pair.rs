@@ -25,7 +25,7 @@ use crate::delayed::Delayed;
 use crate::error::Error;
 use crate::handlers::ECHO;
 
-/// What carries the frames between two ends in this process.
+/// The carrier of the frames between two ends in this process.
 #[derive(Debug, Clone)]
 pub struct Over {
     /// The transport.
@@ -53,12 +53,12 @@ pub(super) const SERVER: &str = "server";
 
 /// Pairs in shared memory that were made.
 static MADE: AtomicU32 = AtomicU32::new(0);
-/// How long the ends may take to know each other.
+/// The time that the ends may take to know each other.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Where the ends are.
+/// The address of both ends.
 const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What the client and the server send over.
+/// The carriers of the client and the server.
 ///
 /// # Errors
 /// Active messages do not go over the transport, or it cannot be had.
@@ -104,7 +104,7 @@ impl End {
         Ok(End { bundle, endpoint })
     }
 
-    /// Makes a request, for which there is credit.
+    /// Makes a request. There is credit for it.
     pub(super) fn request(
         &self,
         to: PeerId,
@@ -190,7 +190,7 @@ pub(super) fn exchanges(
     Ok(all)
 }
 
-/// Connects to the server. With short timeouts one attempt is over before a thread that has just been started has its turn.
+/// Connects to the server. If timeouts are short, one attempt is over before a thread that has just been started has its turn.
 fn connected(client: &End, address: &Address) -> Result<PeerId, PerformabilityError> {
     let begun = Instant::now();
     loop {

@@ -3,7 +3,7 @@
 use jitterlab_amvia::wire::{Body, HEAD};
 use jitterlab_base::named;
 
-/// What a message passes by.
+/// A component that a message passes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Component {
     /// The application: the handler of a request.
@@ -32,19 +32,19 @@ named!(
     Switch => "switch",
 );
 
-/// What a frame costs at one end, in nanoseconds.
+/// The costs of a frame at one end, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Costs {
-    /// In the library.
+    /// The time in the library.
     pub library: f64,
-    /// In the kernel.
+    /// The time in the kernel.
     pub kernel: f64,
-    /// In the network interface.
+    /// The time in the network interface.
     pub nic: f64,
 }
 
 impl Costs {
-    /// What occupies the processor.
+    /// The time that occupies the processor.
     fn processor(&self) -> f64 {
         self.library + self.kernel
     }
@@ -53,17 +53,17 @@ impl Costs {
 /// The costs of a transaction by stage, in nanoseconds. All frames cost the same: they are short.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stages {
-    /// At the end that sends.
+    /// The costs at the end that sends.
     pub send: Costs,
-    /// At the end that receives.
+    /// The costs at the end that receives.
     pub receive: Costs,
-    /// On the wire.
+    /// The time on the wire.
     pub wire: f64,
-    /// In the switch.
+    /// The time in the switch.
     pub switch: f64,
-    /// In the application at the target: the handler.
+    /// The time in the application at the target: the handler.
     pub handler: f64,
-    /// In the application at the initiator, between a reply and the next request.
+    /// The time in the application at the initiator, between a reply and the next request.
     pub think: f64,
 }
 
@@ -104,12 +104,12 @@ impl Stages {
     }
 }
 
-/// How often a message fails at each component that it passes by, and how often a bit of it is flipped.
+/// The rates at which a message fails at each component that it passes by, and at which a bit of it is flipped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Failures {
     /// The chance that a bit is flipped.
     pub bit_error_rate: f64,
-    /// By [`Component`]: the chance that it fails for a message that passes. The application fails for a request, and gives no
+    /// The chance of each [`Component`] to fail for a message that passes. The application fails for a request, and gives no
     /// reply; all others lose the frame.
     pub chances: [f64; Component::ALL.len()],
 }
@@ -156,11 +156,11 @@ impl Failures {
 /// The chances that the frames of a transaction are lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Losses {
-    /// Of a request.
+    /// The chance to lose a request.
     pub request: f64,
-    /// Of a reply.
+    /// The chance to lose a reply.
     pub reply: f64,
-    /// Of a frame without payload: acknowledgement, question, connect.
+    /// The chance to lose a frame without payload: acknowledgement, question, connect.
     pub bare: f64,
 }
 
@@ -174,7 +174,7 @@ impl Losses {
         }
     }
 
-    /// That of a frame.
+    /// The chance to lose this frame.
     pub fn loss(&self, body: &Body) -> f64 {
         match body {
             Body::Request(_) => self.request,

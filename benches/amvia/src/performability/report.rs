@@ -19,14 +19,14 @@ use super::throughput::{Throughput, throughput};
 use crate::cases::{Case, Setting};
 use crate::protocol::Protocol;
 
-/// What is asked for.
+/// The parameters of a report.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub over: Over,
     /// The protocol.
     pub protocol: Protocol,
-    /// What fails, one after the other.
+    /// The failures, one after the other.
     pub failing: Vec<Failing>,
     /// The failures that the one number assumes, beside [`ASSUMED`].
     pub assumed: Vec<Assumed>,
@@ -54,11 +54,11 @@ pub struct Report {
     pub size: u64,
     /// The timeout, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// What each stage costs.
+    /// The cost of each stage.
     pub stages: Vec<Stage>,
-    /// What the kernel's part is made of.
+    /// The parts of the kernel's cost.
     pub kernel: Kernel,
-    /// What failures cost: model, simulation and experiment.
+    /// The costs of failures: model, simulation and experiment.
     pub excess: Vec<Row>,
     /// Throughput: mean value analysis and simulation.
     pub throughput: Vec<Throughput>,
@@ -119,7 +119,7 @@ impl Report {
         }
     }
 
-    /// What tracepoints were good for, in words.
+    /// The use of tracepoints in words.
     fn traced(&self) -> String {
         let Setting { over, protocol, .. } = &self.setting;
         let what = match &self.kernel {
@@ -135,7 +135,7 @@ impl Report {
         format!("{}, {protocol}: {what}", over.transport)
     }
 
-    /// Whether all that could be measured agrees with the model.
+    /// True if all that could be measured agrees with the model.
     pub fn agrees(&self) -> bool {
         self.excess.iter().all(|row| row.agrees() != Some(false))
     }
@@ -151,7 +151,7 @@ impl Asked {
         let experiments = self.failing.iter().map(|failing| {
             let (needed, losses) = comparison.needed(&failing.failures());
             let seconds = needed as f64 * MEASURED + losses * self.timeout as f64 / 1e9;
-            // With failures and without.
+            // Each is measured with failures and without.
             2.0 * seconds
         });
         let simulations = self.failing.len() + OUTSTANDING.len() * RATES.len();
@@ -187,7 +187,7 @@ impl Asked {
 pub struct Reports(pub Vec<Report>);
 
 impl Reports {
-    /// Whether all that could be measured agrees with the model.
+    /// True if all that could be measured agrees with the model.
     pub fn agree(&self) -> bool {
         self.0.iter().all(Report::agrees)
     }
@@ -219,7 +219,7 @@ fn with_reach(value: f64, reach: f64) -> String {
 }
 
 impl Row {
-    /// What fails, for people.
+    /// The thing that fails, in words for people.
     pub fn what(&self) -> String {
         match self.component {
             Some(component) => format!("{component} {:e}", self.chance),

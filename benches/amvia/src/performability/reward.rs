@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::model::Model;
 use super::path::Failures;
 
-/// How often what fails.
+/// The rates at which things fail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assumed {
     /// A word for it.
     pub name: &'static str,
-    /// What befalls messages.
+    /// The failures that befall messages.
     pub failures: Failures,
     /// Seconds that a target runs on the mean before it crashes.
     pub up_s: f64,
@@ -48,7 +48,7 @@ const fn failures(bit_error_rate: f64) -> Failures {
     }
 }
 
-/// What a protocol yields.
+/// The performability of a protocol.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Performability {
     /// The failures that are assumed, by their word.

@@ -15,14 +15,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::path::{Failures, LOST_AFTER, Losses, STATIONS, Stages};
 
-/// What is simulated.
+/// The simulation that is run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Of both ends.
+    /// The configuration of both ends.
     pub config: Config,
-    /// What each stage costs, rounded to whole nanoseconds.
+    /// The cost of each stage, rounded to whole nanoseconds.
     pub stages: Stages,
-    /// What fails.
+    /// The failures.
     pub failures: Failures,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
@@ -34,10 +34,10 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What came of it. Times are in nanoseconds.
+/// The result. Times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// From each request to its end.
+    /// The time from each request to its end.
     pub response: Moments,
     /// Transactions that ended without a reply.
     pub abandoned: u64,
@@ -50,7 +50,7 @@ pub struct Outcome {
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const HANDLER: u16 = 1;
-/// How long a handler that has failed goes on after its time: its slot is not free before.
+/// The time that a handler that has failed goes on after its time: its slot is not free before.
 const HANG: Nanos = 1;
 
 /// Stations: those of the way out, and those of the way back; the processor of an end is one for both ways.
@@ -123,7 +123,7 @@ struct World<'a> {
     is_on: bool,
     made: u64,
     ended: u64,
-    /// Requests for which there was no credit.
+    /// Requests that had no credit.
     waiting: u32,
     begun: Vec<Nanos>,
     first: Nanos,

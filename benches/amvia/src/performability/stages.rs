@@ -1,4 +1,4 @@
-//! What each stage of a transaction costs on this machine (Kaur, table 4.1, figures 4.8 and 4.9), and how that was found.
+//! The cost of each stage of a transaction on this machine (Kaur, table 4.1, figures 4.8 and 4.9), and how it was found.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::UdpSocket;
@@ -23,14 +23,14 @@ use super::path::{Component, Costs, Stages};
 use super::timed::{Span, Timed};
 use crate::handlers::echo;
 
-/// How the cost of a stage was found.
+/// The origin of the cost of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Time stamps around the call.
     Stamps,
     /// The kernel's time stamp of the frame, and time stamps around the calls.
     Kernel,
-    /// What is left of the round trip.
+    /// The rest of the round trip.
     Arithmetic,
     /// It is in what is left for the wire.
     WithWire,
@@ -54,11 +54,11 @@ named!(
 pub struct Stage {
     /// The component.
     pub component: Component,
-    /// For a frame that is sent, in nanoseconds.
+    /// The cost of a frame that is sent, in nanoseconds.
     pub send_ns: f64,
-    /// For a frame that is received, in nanoseconds; of wire and switch: 0, they are counted once.
+    /// The cost of a frame that is received, in nanoseconds; 0 for wire and switch, which are counted once.
     pub receive_ns: f64,
-    /// How it was found.
+    /// The origin of the cost.
     pub source: Source,
 }
 
@@ -245,7 +245,7 @@ fn spans_over(over: &Over, payload: usize) -> Result<Spans, PerformabilityError>
     })
 }
 
-/// What it costs to read the clock, in nanoseconds.
+/// The cost of a reading of the clock, in nanoseconds.
 fn reading(clock: &Clock) -> Result<f64, PerformabilityError> {
     let times = (0..1_000).map(|_| {
         let begun = clock.now();

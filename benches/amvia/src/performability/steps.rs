@@ -1,5 +1,5 @@
-//! What a datagram takes in the kernel, step by step: tracepoints in the thread that sends it, and time stamps around the calls of
-//! both programs, all of one counter.
+//! The time of a datagram in the kernel, step by step. It comes from tracepoints in the thread that sends it, and from time stamps
+//! around the calls of both programs, all of one counter.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use crate::handlers::echo;
 /// A step of a datagram over loopback, which the thread that sends it carries to the socket of its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// From the call of the sender to the device.
+    /// The step from the call of the sender to the device.
     Call,
     /// The queue of the device.
     Queue,
     /// The driver.
     Driver,
-    /// From the driver that sends to the network stack that receives.
+    /// The step from the driver that sends to the network stack that receives.
     Wire,
-    /// From there to the socket.
+    /// The step from there to the socket.
     Stack,
     /// Until the receiver's call begins.
     Wait,
@@ -57,7 +57,7 @@ named!(
 );
 
 impl Step {
-    /// What takes the time.
+    /// The component that takes the time.
     pub fn component(self) -> Component {
         match self {
             Step::Call | Step::Queue | Step::Stack | Step::Read | Step::Return => Component::Kernel,
@@ -77,10 +77,10 @@ pub struct Passed {
     pub median_ns: f64,
 }
 
-/// What tracepoints tell of the way of a frame.
+/// The way of a frame, as tracepoints tell it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
-    /// What each step takes.
+    /// The time that each step takes.
     pub steps: Vec<Passed>,
     /// Frames that were seen at all points.
     pub frames: u64,
@@ -88,7 +88,7 @@ pub struct Traced {
     pub left_out: u64,
     /// The median round trip without tracepoints, in nanoseconds.
     pub round_trip_ns: f64,
-    /// The same with them.
+    /// The round trip with them.
     pub traced_round_trip_ns: f64,
 }
 
@@ -96,9 +96,9 @@ pub struct Traced {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
-    /// There is.
+    /// The steps were seen.
     Traced(Traced),
-    /// Why not.
+    /// The steps could not be seen, for this reason.
     NotTraced(String),
 }
 
@@ -150,7 +150,7 @@ pub fn kernel(over: &Over, payload: usize) -> Result<Kernel, PerformabilityError
             Ok(recording) => recording,
             Err(reason) => return Ok(Kernel::NotTraced(reason)),
         };
-        // What was sent before is in no trace.
+        // A datagram that was sent before is in no trace.
         drop([sent.take(), answered.take()]);
         let traced = run();
         let text = recording.end();

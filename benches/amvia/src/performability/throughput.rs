@@ -18,20 +18,20 @@ pub struct Throughput {
     pub bit_error_rate: f64,
     /// Transactions at a time.
     pub outstanding: u32,
-    /// By mean value analysis.
+    /// The throughput by mean value analysis.
     pub analysis: f64,
-    /// In the simulation.
+    /// The throughput in the simulation.
     pub simulation: f64,
 }
 
 impl Throughput {
-    /// By what share of the simulation the analysis is off.
+    /// The share of the simulation's throughput by which the analysis is off.
     pub fn error(&self) -> f64 {
         self.analysis / self.simulation - 1.0
     }
 }
 
-/// The throughput of `outstanding` transactions at a time, of which so many are simulated, with the largest window.
+/// The throughput of `outstanding` transactions at a time, with the largest window. The simulation makes so many transactions.
 ///
 /// # Errors
 /// The model has no answer.
@@ -113,7 +113,7 @@ fn demands(model: &Model, frames: &Frames) -> Vec<Demand> {
     let (send, receive) = (stations[0], stations[STATIONS - 1]);
     let none = [0.0; 2];
     let acknowledgements = [frames.beside, frames.beside_arrived];
-    // Of the initiator, or of the target.
+    // The acknowledgements come from the initiator, or from the target.
     let (out, back) = match model.config.protocol {
         Protocol::Amudp => (acknowledgements, none),
         Protocol::Amvia | Protocol::TwoWay => (none, acknowledgements),

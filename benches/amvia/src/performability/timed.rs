@@ -15,7 +15,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// How long it was, in nanoseconds.
+    /// The time in nanoseconds.
     pub(super) fn ns(self) -> f64 {
         Clock::global().ticks_to_ns_f64(self.ended.wrapping_sub(self.begun))
     }

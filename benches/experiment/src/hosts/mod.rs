@@ -28,7 +28,7 @@ pub struct Hosts<'a> {
     lost: BTreeMap<&'a str, String>,
     /// Those of them that nobody was told of yet.
     untold: Vec<&'a str>,
-    /// Whether one of them was asked for.
+    /// True if one of them was asked for.
     missed: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Starts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// Of an experiment; none is started yet. `own` is the program that runs this.
+    /// The hosts of an experiment; none is started yet. `own` is the program that runs this.
     pub fn new(scene: Scene<'a>, own: PathBuf) -> Self {
         Hosts {
             workers: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Where it is told what the programs on these hosts publish while they run.
+    /// The board that tells what the programs on these hosts publish while they run.
     pub fn board(&self) -> Arc<Board> {
         Arc::clone(&self.starts.board)
     }
@@ -148,7 +148,7 @@ impl<'a> Hosts<'a> {
         self.untold.push(name);
     }
 
-    /// Whether a host is not there.
+    /// True if a host is not there.
     pub(crate) fn is_lost(&self, name: &str) -> bool {
         self.lost.contains_key(name)
     }
@@ -161,12 +161,12 @@ impl<'a> Hosts<'a> {
             .collect()
     }
 
-    /// Whether somebody has asked for a missing host since the last call.
+    /// True if somebody has asked for a missing host since the last call.
     pub(crate) fn has_missed(&mut self) -> bool {
         std::mem::take(&mut self.missed)
     }
 
-    /// What ranks need and is missing is said, and how to come by it.
+    /// Tells what ranks need and is missing, and how to come by it.
     fn survey_mpi(&mut self, mpi: &'a Mpi) -> Result<(), Unfit> {
         let missing = self.missing(mpi).map_err(Unfit::Host)?;
         if !missing.is_empty() {
@@ -182,7 +182,7 @@ impl<'a> Hosts<'a> {
         Ok(())
     }
 
-    /// What each host has not that ranks run on.
+    /// The things that ranks need and each host has not.
     fn missing(&mut self, mpi: &'a Mpi) -> Result<Vec<String>, String> {
         let others = mpi.hosts.keys().filter(|&name| *name != mpi.on);
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What Arrow says about a Parquet file beside the file's own schema: which of its integers are durations.
+//! The schema of Arrow beside a Parquet file's own: it says which of the integers are durations.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 /// The key of a file's notes that it stands behind.
 pub(super) const KEY: &str = "ARROW:schema";
 
-/// How many nanoseconds the unit of a column counts, of each column of durations at the top of a schema: a message of
-/// Arrow's IPC format in base 64. None where it is no such thing.
+/// The nanoseconds that the unit of a column counts, for each column of durations at the top of a schema: a message
+/// of Arrow's IPC format in base 64. None where it is no such thing.
 ///
 /// The message is a FlatBuffer (format/Message.fbs and Schema.fbs of Arrow): tables whose fields have numbers, and stand
 /// where a list before the table says.
@@ -27,11 +27,11 @@ struct Buffer<'a>(&'a [u8]);
 
 impl Buffer<'_> {
     fn durations(self) -> Option<Vec<(String, f64)>> {
-        /// In a message, which is a schema here.
+        /// The place of the header, which is a schema here, in a message.
         const HEADER: usize = 2;
-        /// In a schema.
+        /// The place of the fields in a schema.
         const FIELDS: usize = 1;
-        /// In a field: `name`, `type_type` and `type`.
+        /// The places of `name`, `type_type` and `type` in a field.
         const NAME: usize = 0;
         const KIND: usize = 2;
         const TYPE: usize = 3;
@@ -65,12 +65,12 @@ impl Buffer<'_> {
         Some(durations)
     }
 
-    /// What the offset at a place leads to.
+    /// The place that the offset at a place leads to.
     fn to(self, at: usize) -> Option<usize> {
         at.checked_add(self.u32(at)? as usize)
     }
 
-    /// Where the field of a number stands in a table; none where it is not said.
+    /// The place of a field of this number in a table; none where it is not said.
     fn field(self, table: usize, number: usize) -> Option<usize> {
         let back = self.u32(table)?.cast_signed();
         let list = table.checked_add_signed((back as isize).checked_neg()?)?;

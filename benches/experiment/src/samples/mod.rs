@@ -21,11 +21,11 @@ pub enum SamplesError {
     /// The system refused.
     #[error("cannot {action} samples {path}", path = path.display())]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Something in a line of a CSV file, or a row of a Parquet file, is not a sample.
@@ -35,7 +35,7 @@ pub enum SamplesError {
         path: PathBuf,
         /// The line or row, counted from 1.
         line: usize,
-        /// What is wrong, and what was expected.
+        /// The problem, and what was expected.
         problem: String,
     },
     /// There is nothing in it.
@@ -49,7 +49,7 @@ pub enum SamplesError {
     Columns {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and which columns there are.
+        /// The problem, and the columns that there are.
         problem: String,
     },
     /// A Parquet file that is broken.
@@ -57,7 +57,7 @@ pub enum SamplesError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the reader found.
+        /// The error of the reader.
         source: ParquetError,
     },
 }
@@ -104,7 +104,7 @@ pub fn read(path: &Path) -> Result<Vec<f64>, SamplesError> {
 /// The note of a file of round trips that says how messages followed each other: `closed` or `open`.
 pub const LOOP: &str = "loop";
 
-/// What the file of samples notes under a key, as [`write`] does; none where it is no file, or has no such note.
+/// The note of the file of samples under a key, as [`write`] makes it; none where it is no file, or has no such note.
 pub fn note(path: &Path, key: &str) -> Option<String> {
     let (path, _) = Column::of(path);
     let file = open(&path, Source::File).ok()?;
@@ -115,7 +115,7 @@ pub fn note(path: &Path, key: &str) -> Option<String> {
     }
 }
 
-/// Which column of a file has the samples.
+/// The column of a file that has the samples.
 enum Column {
     /// The only one, or the one called `ns`.
     Any,
@@ -137,7 +137,7 @@ impl Column {
         })
     }
 
-    /// Which of these it is, counted from 0; for people, if it is none.
+    /// The number of that column among these, from 0; an error for people, if there is none.
     fn choose(&self, names: &[String]) -> Result<usize, String> {
         match self {
             Column::Any if names.len() == 1 => Ok(0),
@@ -165,7 +165,7 @@ impl Column {
 }
 
 fn list(names: &[String]) -> String {
-    /// Who has more knows them from the file.
+    /// A user with more of them knows them from the file.
     const MOST: usize = 20;
     let mut quoted: Vec<String> = names
         .iter()
@@ -247,7 +247,7 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, damaged).unwrap();
-            // Of some bits nobody can tell: those of a name, of a sample.
+            // Nobody can tell that some bits have changed: those of a name, of a sample.
             match read(&path) {
                 Ok(samples) => assert!(samples.iter().all(|&ns| ns >= 0.0)),
                 Err(_) => refused += 1,

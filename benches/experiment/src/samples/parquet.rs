@@ -68,8 +68,8 @@ thread_local! {
     static READS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a file holds. The library panics where some parts of a file are damaged, and that is an error like others; nothing
-/// outlives it that could be left in a wrong state.
+/// The content of a file. The library panics where some parts of a file are damaged, and that is an error like others;
+/// nothing outlives it that could be left in a wrong state.
 fn guarded<T>(
     path: &Path,
     read: impl FnOnce() -> Result<T, SamplesError>,
@@ -135,14 +135,14 @@ impl<'a> Table<'a> {
         file.schema_descr().columns()
     }
 
-    /// What somebody has noted about the file.
+    /// The note that somebody has made about the file.
     fn note(&self, key: &str) -> Option<&str> {
         let notes = self.reader.metadata().file_metadata().key_value_metadata();
         let note = notes?.iter().find(|note| note.key == key)?;
         note.value.as_deref()
     }
 
-    /// Which column has the samples: the index that pandas adds has none.
+    /// The column that has the samples: the index that pandas adds has none.
     fn choose(&self, column: &Column) -> Result<usize, SamplesError> {
         let names: Vec<String> = self.columns().iter().map(|c| c.path().string()).collect();
         let chosen = match column {
@@ -234,7 +234,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What was found in a column.
+/// The values of a column.
 #[derive(Default)]
 struct Found {
     /// Nanoseconds that 1 stands for.
@@ -244,7 +244,7 @@ struct Found {
     samples: Vec<f64>,
     /// Rows so far.
     rows: usize,
-    /// How many rows have no value, and which is the first.
+    /// The number of rows without a value, and the first of them.
     empty: (usize, usize),
     /// The first row with something that is not a sample.
     wrong: Option<(usize, f64)>,
@@ -258,7 +258,7 @@ impl Found {
         rows: usize,
         number: impl Fn(&T::T) -> f64,
     ) -> Result<(), ParquetError> {
-        /// Not all at once: what says how many there are may be damaged.
+        /// Rows that are read at once: the number of all may be damaged.
         const ROWS: usize = 1 << 16;
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let end = self.rows.saturating_add(rows);
@@ -304,7 +304,7 @@ fn no_numbers(column: &ColumnDescriptor) -> Option<&'static str> {
         Some(LogicalType::Decimal(_)) => Some("decimal numbers"),
         _ => None,
     };
-    // As older programs say it.
+    // Older programs say it in this way.
     let by_older_kind = match column.converted_type() {
         ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS | ConvertedType::DATE => {
             Some("points in time")
@@ -343,8 +343,8 @@ fn index_of_pandas(note: &str) -> Vec<String> {
     names.map(String::from).collect()
 }
 
-/// How many samples there are in a group of a file of this length. The reader panics where the
-/// footer of a damaged file says that they begin or end outside of it.
+/// The number of samples in a group of a file of this length. The reader panics where the footer of
+/// a damaged file says that they begin or end outside of it.
 fn rows(group: &RowGroupMetaData, columns: usize, length: u64) -> Result<usize, ParquetError> {
     if group.columns().len() != columns {
         return Err(ParquetError::General("columns are missing".into()));

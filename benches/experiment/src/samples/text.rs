@@ -9,7 +9,7 @@ use super::{Column, LONGEST_NS, SamplesError};
 
 /// Bytes. What goes on for longer is no text.
 const LONGEST_LINE: u64 = 64 << 10;
-/// What stands between columns; the first of them that the first line has.
+/// The separators of columns; the first of them in the first line counts.
 const SEPARATORS: [char; 3] = [';', '\t', ','];
 
 /// Reads the samples of a column. Empty lines and those that begin with `#` are passed over, and so is a first line
@@ -65,16 +65,16 @@ pub(super) fn read(
     Ok(samples)
 }
 
-/// How the lines of a file are built.
+/// The layout of the lines of a file.
 struct Layout {
     separator: Option<char>,
     columns: usize,
-    /// Which has the samples.
+    /// The column with the samples.
     chosen: usize,
 }
 
 impl Layout {
-    /// What the first line tells, and whether it is a heading.
+    /// The layout by the first line, and whether that is a heading.
     fn of(line: &str, column: &Column) -> Result<(Self, bool), String> {
         let separator = SEPARATORS.into_iter().find(|&s| line.contains(s));
         let mut fields = fields(line, separator);

@@ -21,7 +21,7 @@ pub struct Levels {
     pub injected: Option<InjectedLevels>,
 }
 
-/// Injected delays: for each load what is made of its excess; and those for which no load has to be measured.
+/// Injected delays: for each load what is made of its excess, and those that need no measured load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InjectedLevels {
@@ -34,10 +34,10 @@ pub struct InjectedLevels {
     /// The distributions that are made from it.
     #[serde(default)]
     pub shapes: Vec<Member>,
-    /// The same mean with these multiples of its standard deviation.
+    /// Its mean with these multiples of its standard deviation.
     #[serde(default)]
     pub scaled: Vec<Multiple>,
-    /// How it is replayed, where `shapes` has that.
+    /// The replay, if `shapes` has it.
     #[serde(default)]
     pub replay: Replay,
     /// One delay each.
@@ -53,7 +53,7 @@ pub struct InjectedLevels {
     pub std: Vec<Nanos>,
     /// The file of a table.
     pub table: Option<PathBuf>,
-    /// How delays are injected [default: spin].
+    /// The way that delays are injected [default: spin].
     #[serde(default)]
     pub mode: Mode,
     /// Injects tables, too, that claim to imitate a load and are not close to it [default: no].
@@ -65,11 +65,11 @@ fn transport() -> Transport {
     Transport::Udp
 }
 
-/// How the excess of a load is replayed.
+/// The replay of the excess of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// By time, or by message [default: by-time].
+    /// The order of the delays: by time, or by message [default: by-time].
     #[serde(default = "by_time")]
     pub order: Order,
     /// One stretch for all ranks, or one for each [default: all].
@@ -91,12 +91,12 @@ impl Default for Replay {
 }
 
 impl InjectedLevels {
-    /// Whether the excess of a load is injected: then loads have to be measured before.
+    /// True if the excess of a load is injected: then loads have to be measured before.
     pub fn imitates(&self) -> bool {
         !self.percent.is_empty()
     }
 
-    /// The levels for which no load has to be measured.
+    /// The levels that need no measured load.
     pub fn given(&self) -> Vec<Level> {
         let delays = self.delays.iter().map(|&Nanos(ns)| Level::Delay { ns });
         let stds = match self.std.as_slice() {
@@ -139,7 +139,7 @@ impl Levels {
             .collect()
     }
 
-    /// Whether loads have to be measured before anything is injected.
+    /// True if loads have to be measured before anything is injected.
     pub fn imitate(&self) -> bool {
         self.injected.as_ref().is_some_and(InjectedLevels::imitates)
     }

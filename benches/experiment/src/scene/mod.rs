@@ -1,4 +1,4 @@
-//! Where an experiment plays: what its file says of hosts, ranks and levels, apart from its suites.
+//! The scene of an experiment: what its file says of hosts, ranks and levels, apart from its suites.
 
 pub(crate) mod ends;
 mod levels;
@@ -24,7 +24,7 @@ pub(crate) fn slots(hosts: &BTreeMap<String, Host>) -> u32 {
     slots.fold(0, u32::saturating_add)
 }
 
-/// What an experiment does when a host is missing or lost.
+/// The reaction of an experiment to a host that is missing or lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LostHost {
     /// It does not begin, or stops, and can be resumed.
@@ -36,16 +36,16 @@ pub enum LostHost {
 
 named!(LostHost, serde, Stop => "stop", GoOn => "go-on");
 
-/// What cases are checked against, and measured in.
+/// The scene that cases are checked against, and measured in.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// The hosts by name.
     pub hosts: &'a BTreeMap<String, Host>,
-    /// What is done about hosts at the end of ssh whose keys are not named.
+    /// The trust in hosts at the end of ssh whose keys are not named.
     pub trust: Trust,
-    /// What the experiment does when a host is missing or lost.
+    /// The reaction to a host that is missing or lost.
     pub lost_host: LostHost,
-    /// How programs are started over MPI.
+    /// The way that programs are started over MPI.
     pub mpi: Option<&'a Mpi>,
     /// The levels.
     pub levels: &'a Levels,

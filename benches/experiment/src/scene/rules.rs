@@ -1,4 +1,4 @@
-//! What holds for names, times, sizes and lists wherever they stand in a file.
+//! The rules for names, times, sizes and lists wherever they stand in a file.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use jitterlab_base::yaml::{Checked, Step, wrong};
 use jitterlab_packet::Error;
 use jitterlab_packet::transport::{Link, Wait};
 
-/// What a name is.
+/// The rule for names.
 pub const NAME: &str =
     "a name has 1 to 40 letters a to z, digits and hyphens, and begins with a letter";
 
-/// Whether it is one.
+/// True if the text is a name.
 pub fn is_name(text: &str) -> bool {
     text.len() <= 40
         && text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -42,7 +42,7 @@ pub fn repeated<T: PartialEq>(list: &[T]) -> Option<usize> {
     (0..list.len()).find(|&i| list[..i].contains(&list[i]))
 }
 
-/// What the sizes of messages over a transport are.
+/// The problem of a size of messages over a transport.
 pub fn size_problem(transport: impl fmt::Display, least: u64, most: u64) -> String {
     format!("a message over {transport} has {least} to {most} bytes")
 }
@@ -52,7 +52,7 @@ pub fn default_timeout() -> Nanos {
     Nanos(60_000_000_000)
 }
 
-/// What is wrong with a link, or with measuring such messages over it: a key, and why.
+/// The problem of a link, or of measuring such messages over it: a key, and the reason.
 pub fn link_problem(link: &Link, size: Bytes, wait: Wait) -> Option<(&'static str, String)> {
     let error = link.check(size.0, wait).err()?;
     Some(match error {

@@ -1,4 +1,4 @@
-//! What the types of an experiment file cannot say.
+//! Checks that the types of an experiment file cannot make.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -319,7 +319,7 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
     Ok(())
 }
 
-/// Checks the delays for which no load is measured.
+/// Checks the delays that need no measured load.
 fn check_given(injected: &InjectedLevels) -> Checked<'_> {
     let at = [Key("levels"), Key("injected")];
     let inside = |key, i| [at[0], at[1], Key(key), Index(i)];

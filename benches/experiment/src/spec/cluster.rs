@@ -24,7 +24,7 @@ pub struct Cluster {
     /// Hosts that replace those that do not fit, taken in the order of their names.
     #[serde(default)]
     pub spares: BTreeMap<String, Host>,
-    /// What is done about hosts at the end of ssh whose keys are not named.
+    /// The trust in hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
     /// Processes that a host takes that does not say so itself, for the hostfile of mpirun.
@@ -33,19 +33,19 @@ pub struct Cluster {
     /// Size of a message.
     #[serde(default = "size")]
     pub size: Bytes,
-    /// How answers are waited for.
+    /// The way that answers are waited for.
     #[serde(default)]
     pub wait: Wait,
-    /// How messages go over verbs, if that is the transport.
+    /// The options of messages over verbs, if that is the transport.
     #[serde(default)]
     pub verbs: Verbs,
-    /// How long a measurement of a pair warms up.
+    /// The time that a measurement of a pair warms up.
     #[serde(default = "warmup")]
     pub warmup: Nanos,
-    /// How long a measurement of a pair takes.
+    /// The time that a measurement of a pair takes.
     #[serde(default = "duration")]
     pub duration: Nanos,
-    /// How often each pair is measured.
+    /// The number of times that each pair is measured.
     #[serde(default = "repetitions")]
     pub repetitions: u32,
     /// Level of significance of the whole verdict.
@@ -57,7 +57,7 @@ pub struct Cluster {
     /// Pairs that are measured at the same time [default: those of a round; 1 where hosts share this
     /// machine].
     pub at_once: Option<usize>,
-    /// From which the order of the measurements follows.
+    /// The seed that the order of the measurements follows from.
     #[serde(default = "seed")]
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! What an experiment file may leave out, and what is taken then.
+//! The parts that an experiment file may leave out, and what is taken then.
 
 use std::collections::BTreeMap;
 

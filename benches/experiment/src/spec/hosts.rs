@@ -10,7 +10,7 @@ const HOSTS: &str = "hosts";
 /// A file with this key has its hosts from another file.
 const HOSTS_FILE: &str = "hosts_file";
 
-/// Whether a file leaves out its hosts. A file that cannot be read does not: its error is shown later.
+/// True if a file leaves out its hosts. A file that cannot be read does not: its error is shown later.
 pub fn lacks_hosts(text: &str) -> bool {
     keys(text).is_some_and(|keys| {
         let says = |key: &String| key == HOSTS || key == HOSTS_FILE;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// The line that names such a file begins with this.
 const KEY: &str = "hosts_file:";
 
-/// What it names.
+/// The value of the line: a file, and maybe a group in it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Named {
@@ -22,9 +22,9 @@ enum Named {
 /// Hosts by name.
 type Hosts = BTreeMap<String, Host>;
 
-/// A text whose hosts stand in another file, with them in the place of the line that names it: every line keeps its number; and
-/// the hosts there that may replace others. Nothing of a text that names no such file. `path` is that of the text, from which the other one
-/// is found, and `of_ours` reads the hosts and spares of a file of our own form.
+/// A text whose hosts stand in another file, with these in the place of the line that names it, so that every line keeps its number; and
+/// the hosts of that file that may replace others. `None`: the text names no such file. The path of the other file starts from `path`,
+/// that of the text. `of_ours` reads the hosts and spares of a file of our own form.
 ///
 /// # Errors
 /// The line does not say a file, or the file cannot be read, or something in it is wrong.

@@ -30,35 +30,35 @@ pub use repetitions::Repetitions;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What the result folder is called after: letters, digits, hyphens.
+    /// The name of the result folder: letters, digits, hyphens.
     pub name: String,
-    /// From which the order of runs and every random choice follow.
+    /// The seed that the order of runs and every random choice follow from.
     pub seed: u64,
-    /// How often each run is done: the number of blocks.
+    /// The number of times that each run is done: the number of blocks.
     pub repetitions: Repetitions,
-    /// With `repetitions: auto`, the smallest change of a figure that is to be found [default: 5 %].
+    /// The smallest change of a figure that is to be found with `repetitions: auto` [default: 5 %].
     pub resolve: Option<Percent>,
-    /// With `repetitions: auto`, how long the experiment takes at most; the pilot is done in any case.
+    /// The time that the experiment takes at most with `repetitions: auto`; the pilot is done in any case.
     pub at_most: Option<Nanos>,
-    /// How often a run that failed is tried again.
+    /// The number of times that a run that failed is tried again.
     #[serde(default = "default_retries")]
     pub retries: u32,
     /// The hosts by name.
     pub hosts: BTreeMap<String, Host>,
-    /// What is done about hosts at the end of ssh whose keys are not named.
+    /// The trust in hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
-    /// What the experiment does when a host is missing or lost.
+    /// The reaction to a host that is missing or lost.
     #[serde(default)]
     pub lost_host: LostHost,
-    /// How background load is made [default: as an empty section says, where there are levels of load].
+    /// The settings of background load [default: as an empty section says, where there are levels of load].
     pub load: Option<Load>,
-    /// How programs are started over MPI; needed where one is.
+    /// The way that programs are started over MPI; needed where one is.
     pub mpi: Option<Mpi>,
     /// The levels beside none.
     #[serde(default)]
     pub levels: Levels,
-    /// What is measured at the levels.
+    /// The measurements at the levels.
     #[serde(skip_serializing)]
     pub suites: Suites,
 }
@@ -67,7 +67,7 @@ fn default_retries() -> u32 {
     2
 }
 
-/// How background load is made.
+/// The settings of background load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -80,12 +80,12 @@ pub struct Load {
     /// The host that takes [default: the other one].
     #[serde(default)]
     pub to: String,
-    /// Hosts of which each sends to every other, in the place of `from` and `to`.
+    /// Hosts that each send to every other, in the place of `from` and `to`.
     #[serde(default)]
     pub between: Vec<String>,
     /// Size of a message [default: as `jitterlab load run` has it].
     pub message: Option<Bytes>,
-    /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
+    /// One-way bandwidth in bytes a second that levels are shares of [default: measured once].
     pub bandwidth: Option<Bandwidth>,
     /// Over MPI, how its ranks are started: one on each host; it follows from the section `mpi`.
     #[serde(skip)]
@@ -93,7 +93,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Who sends to whom: each pair of hosts both ways, or one way from one to the other.
+    /// Sender and receiver of each flow: each pair of hosts both ways, or one way from one to the other.
     pub fn flows(&self) -> Vec<(&str, &str)> {
         if self.between.is_empty() {
             return vec![(&self.from, &self.to)];
@@ -180,7 +180,7 @@ impl Experiment {
         self.resolve.map_or(0.0, Percent::fraction)
     }
 
-    /// Where it plays.
+    /// The scene that it plays in.
     pub fn scene(&self) -> Scene<'_> {
         Scene {
             hosts: &self.hosts,
@@ -197,7 +197,7 @@ impl Experiment {
         cases.flat_map(|(_, _, case)| case.works(self.scene()))
     }
 
-    /// How ranks are started, where some are: those that measure, and those that make load.
+    /// The ways that ranks are started, where some are: those that measure, and those that make load.
     pub fn ranks(&self) -> impl Iterator<Item = &Mpi> {
         let of_load = self.load.as_ref().and_then(|load| load.ranks.as_ref());
         let of_works = self.works().find_map(|work| work.mpi());

@@ -1,16 +1,16 @@
-//! How often each run is done.
+//! The number of times that each run is done.
 
 use std::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How often each run is done: the number of blocks.
+/// The number of times that each run is done: the number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetitions {
-    /// As often as the file says.
+    /// The number that the file says.
     Fixed(u32),
-    /// As often as it takes to find what is to be resolved (`benches/experiment/src/enough.rs`).
+    /// The number that it takes to find what is to be resolved (`benches/experiment/src/enough.rs`).
     Auto,
 }
 

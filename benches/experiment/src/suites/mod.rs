@@ -32,7 +32,7 @@ use crate::scene::{Hook, Levels, Mpi, Scene};
 
 /// A case of a suite, as an experiment file describes it.
 pub trait Case {
-    /// What it is called in results.
+    /// Its name in results.
     fn name(&self) -> &str;
 
     /// Fills in what the file leaves out: what is usual, and what follows from the hosts.
@@ -60,21 +60,21 @@ pub trait Case {
 
 /// A case that comes to runs.
 pub trait Works: Case {
-    /// What is measured for it: one work for each transport, if it has several.
+    /// The works that are measured for it: one for each transport, if it has several.
     fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<Work<'a>>;
 }
 
-/// What a run measures.
+/// The work that a run measures.
 pub trait Measures<'a>: fmt::Debug {
     /// The name of the case.
     fn case(&self) -> &'a str;
 
-    /// What carries the messages, where the suite chooses.
+    /// The transport of the messages, where the suite chooses.
     fn transport(&self) -> Option<Transport> {
         None
     }
 
-    /// What tells it from other works of the case over the same transport, in the names of runs.
+    /// The word that tells it from other works of the case over the same transport, in the names of runs.
     fn variant(&self) -> Option<&'static str> {
         None
     }
@@ -85,17 +85,17 @@ pub trait Measures<'a>: fmt::Debug {
     /// The kinds of level that it is measured at.
     fn levels(&self) -> &'a [LevelKind];
 
-    /// Where delays are injected, if the file says so.
+    /// The layer at which delays are injected, if the file says so.
     fn hook(&self) -> Option<Hook> {
         None
     }
 
-    /// How it is started over MPI, if it is.
+    /// The way that it is started over MPI, if it is.
     fn mpi(&self) -> Option<&'a Mpi> {
         None
     }
 
-    /// How long a run of it takes at least, in seconds, as far as the file tells.
+    /// The time that a run of it takes at least, in seconds, as far as the file tells.
     fn least_seconds(&self) -> f64;
 
     /// The part of the experiment that it belongs to at a level; `levels` are those of the experiment. What is
@@ -107,7 +107,7 @@ pub trait Measures<'a>: fmt::Debug {
         }
     }
 
-    /// Whether its runs under delays are compared with its own runs without.
+    /// True if its runs under delays are compared with its own runs without.
     fn is_compared(&self) -> bool {
         true
     }
@@ -136,7 +136,7 @@ pub trait Measures<'a>: fmt::Debug {
         seed: u64,
     ) -> Result<Measured, Failed>;
 
-    /// Whether what was measured says itself that nothing was sent that could be delayed.
+    /// True if what was measured says itself that nothing was sent that could be delayed.
     fn is_silent(&self, _result: &SuiteResult) -> bool {
         false
     }
@@ -150,7 +150,7 @@ pub trait Measures<'a>: fmt::Debug {
     }
 }
 
-/// What a suite yields of a run.
+/// The result of a run of a suite.
 #[derive(Debug)]
 pub struct Measured {
     /// The result.
@@ -171,7 +171,7 @@ macro_rules! suites {
 
         named!(SuiteKind, serde, $($Suite => $name),+);
 
-        /// What is measured: the cases of each suite.
+        /// The measurements: the cases of each suite.
         #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Suites {
@@ -198,7 +198,7 @@ macro_rules! suites {
             }
         }
 
-        /// What a run measures; see [`Measures`].
+        /// The work that a run measures; see [`Measures`].
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub enum Work<'a> {
             $($(#[$doc])* $Suite($folder::Work<'a>),)+
@@ -223,7 +223,7 @@ macro_rules! suites {
             }
         }
 
-        /// What a run has measured.
+        /// The result of a run.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum SuiteResult {

@@ -187,7 +187,7 @@ impl Measuring<'_, '_> {
         }
     }
 
-    /// That nobody answered is not counted: it would be held against the one that asked.
+    /// A measurement that nobody answered is not counted: it would be held against the host that asked.
     fn answers(&mut self, node: usize, other: usize) -> bool {
         let m = Match {
             client: other,
@@ -215,7 +215,7 @@ impl Measuring<'_, '_> {
     fn end(mut self, judgement: Judgement) -> Attempt {
         let lost = self.attendance.end();
         let absent: Vec<usize> = lost.keys().copied().collect();
-        // What fails with a host that is lost says nothing about the other one.
+        // A failure with a host that is lost says nothing about the other one.
         let failures = self.failures.into_iter();
         let failures: Vec<(Match, Failure)> = failures
             .filter(|(m, _)| !lost.contains_key(&m.client) && !lost.contains_key(&m.server))
@@ -275,8 +275,8 @@ fn pair_of(m: Match) -> (usize, usize) {
     (m.client.min(m.server), m.client.max(m.server))
 }
 
-/// The pairs that failed in at least half of their repetitions: one failure among many is an accident, for which no
-/// host has to go.
+/// The pairs that failed in at least half of their repetitions. One failure among many is an accident, and no host
+/// has to go for it.
 fn mostly_failed(failures: &[(Match, Failure)], repetitions: u32) -> Vec<(usize, usize)> {
     let mut times: BTreeMap<(usize, usize), u32> = BTreeMap::new();
     for (m, _) in failures {
@@ -290,8 +290,8 @@ fn mostly_failed(failures: &[(Match, Failure)], repetitions: u32) -> Vec<(usize,
 /// repetition: each failure takes time.
 const IN_A_ROW: usize = 3;
 
-/// Who is there. A host that stalls makes measurements of others fail, so who is to blame shows only after
-/// some: the one that fails with everybody.
+/// The hosts that are there. A host that stalls makes measurements of others fail, so who is to blame
+/// shows only after some: it is the one that fails with everybody.
 struct Attendance {
     /// Failures in a row, in this repetition.
     streaks: Vec<usize>,
@@ -311,7 +311,7 @@ impl Attendance {
             has_met: vec![false; hosts],
             reasons: BTreeMap::new(),
             lost: BTreeMap::new(),
-            // Of two hosts nobody knows which is to blame; of three, the one that fails with both.
+            // With two hosts, nobody knows which is to blame; with three, it is the one that fails with both.
             most: IN_A_ROW.min(hosts.saturating_sub(1)).max(2),
         }
     }
@@ -325,12 +325,12 @@ impl Attendance {
         self.streaks[node] < self.most && !self.lost.contains_key(&node)
     }
 
-    /// Whether it is there, and was measured.
+    /// True if it is there, and was measured.
     fn has_part(&self, node: usize) -> bool {
         self.is_there(node) && self.has_met[node]
     }
 
-    /// With whom a host that takes no part may be tried: those that are there, and others where they are few.
+    /// The hosts that one without a part may be tried with: those that are there, and others where they are few.
     fn likely_partners(&self, node: usize) -> Vec<usize> {
         let others = (0..self.streaks.len()).filter(|other| *other != node);
         let mut others: Vec<usize> = others.filter(|o| !self.lost.contains_key(o)).collect();

@@ -20,7 +20,7 @@ pub enum BaselineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// It is none.
@@ -28,7 +28,7 @@ pub enum BaselineError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What the reader found.
+        /// The error of the reader.
         source: serde_json::Error,
     },
     /// Another version of jitterlab has kept it.
@@ -48,11 +48,11 @@ pub enum BaselineError {
     Setup {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The key that differs.
         key: &'static str,
-        /// As it was.
+        /// Its value then.
         then: String,
-        /// As it is.
+        /// Its value now.
         now: String,
     },
     /// It has nothing to compare with.

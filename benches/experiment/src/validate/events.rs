@@ -1,4 +1,4 @@
-//! What happens in a validation, as it is told to those who wait, and as it stands in a file.
+//! The events of a validation, as they are told to those who wait, and as they stand in a file.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::report::{Failure, Lost, Run, Validation};
 use crate::format;
 
-/// What happens. A line of the file of events is one of these as JSON.
+/// An event. A line of the file of events is one of these as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event<'a> {
@@ -28,7 +28,7 @@ pub enum Event<'a> {
     Run {
         /// The measurement.
         run: Cow<'a, Run>,
-        /// How often round trips of each size occurred in it, in nanoseconds.
+        /// The number of round trips of each size in it, in nanoseconds.
         histogram_ns: Cow<'a, Compact>,
     },
     /// A host cannot be measured.
@@ -43,15 +43,15 @@ pub enum Event<'a> {
     },
     /// So many measurements have been made, or were left out.
     Measured {
-        /// How many.
+        /// The number so far.
         done: usize,
-        /// How many there will have been.
+        /// The number there will have been.
         of: usize,
     },
     /// All has been measured and judged, and compared with a baseline, if there is one. The caller of
     /// [`validate`](super::validate) tells this.
     Ends {
-        /// What was found.
+        /// The report on what was found.
         validation: Cow<'a, Validation>,
     },
 }
@@ -73,14 +73,14 @@ pub enum EventsError {
     Broken {
         /// The line, counted from 1.
         line: usize,
-        /// What the reader found.
+        /// The error of the reader.
         source: serde_json::Error,
     },
 }
 
 impl Event<'static> {
-    /// Reads a file of events, or what has been added to one of which so many events were read before. A last line without its end
-    /// is still being written, and left out. Gives the bytes that were read, too.
+    /// Reads a file of events, or what was added to it after so many events. A last line without its end is still being written,
+    /// and is left out. Also gives the number of bytes that were read.
     ///
     /// # Errors
     /// The file has another format, or a line of it is no event.

@@ -31,10 +31,10 @@ pub enum ValidateError {
     Nobody {
         /// The first of them.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was measured cannot be judged.
+    /// The measurements cannot be judged.
     #[error("jitterlab cannot judge the measurements")]
     Judge(#[from] judge::Error),
 }

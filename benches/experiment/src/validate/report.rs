@@ -1,5 +1,5 @@
-//! What a validation finds, in the form that is printed and stored. Times in nanoseconds, effects as shares:
-//! 0.1 is 10 % slower.
+//! The result of a validation, in the form that is printed and stored. Times in nanoseconds, effects as
+//! shares: 0.1 is 10 % slower.
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
@@ -16,10 +16,10 @@ use crate::spec::Cluster;
 pub struct Validation {
     /// The format: [`Validation::VERSION`].
     pub version: u32,
-    /// How it was done.
+    /// The setup of the measurements.
     #[serde(flatten)]
     pub setup: Setup,
-    /// What was found, first of the hosts, then of each set of them with spares in it.
+    /// The findings, first of the hosts, then of each set of them with spares in it.
     pub attempts: Vec<Attempt>,
     /// The hosts that remain, in the order of their names.
     pub remaining: Vec<String>,
@@ -34,35 +34,35 @@ impl Validation {
     /// The format that is written, of events too, and the only one that is read. It changes with any change of what is stored.
     pub const VERSION: u32 = 3;
 
-    /// Whether every host fitted from the beginning.
+    /// True if every host fitted from the beginning.
     pub fn all_fit(&self) -> bool {
         let mut attempts = self.attempts.iter();
         attempts.all(|attempt| attempt.left_out.is_empty())
     }
 }
 
-/// How measurements are made and judged.
+/// The way that measurements are made and judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
-    /// How messages go over verbs, if that is the transport.
+    /// The options of messages over verbs, if that is the transport.
     #[serde(deserialize_with = "Option::deserialize")]
     pub verbs: Option<Verbs>,
     /// Size of a message.
     pub size: Bytes,
-    /// How answers are waited for.
+    /// The way that answers are waited for.
     pub wait: Wait,
-    /// What is discarded at the beginning of a measurement.
+    /// The time that is discarded at the beginning of a measurement.
     pub warmup: Nanos,
-    /// How long a measurement takes.
+    /// The time that a measurement takes.
     pub duration: Nanos,
-    /// How often each pair is measured.
+    /// The number of times that each pair is measured.
     pub repetitions: u32,
     /// Pairs that are measured at the same time, at most; none where that is all of a round.
     #[serde(deserialize_with = "Option::deserialize")]
     pub at_once: Option<usize>,
-    /// From which the order follows.
+    /// The seed that the order follows from.
     pub seed: u64,
     /// Level of significance of the whole verdict.
     pub alpha: f64,
@@ -71,7 +71,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Of a hosts file over this transport.
+    /// The setup by a hosts file, over this transport.
     pub fn of(cluster: &Cluster, transport: Transport) -> Self {
         let at_once = cluster.at_once();
         Setup {
@@ -90,16 +90,16 @@ impl Setup {
     }
 }
 
-/// What was found of one set of hosts.
+/// The findings on one set of hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The hosts.
     pub hosts: Vec<String>,
     /// RTT of a pair whose hosts add nothing; 0 if nothing was measured.
     pub typical_ns: f64,
-    /// What tests of nodes counted as an observation.
+    /// The observation that tests of nodes counted.
     pub unit: Unit,
-    /// Whether the repetitions are enough for a pair to be convicted.
+    /// True if the repetitions are enough for a pair to be convicted.
     pub pairs_testable: bool,
     /// The verdict on each host.
     pub nodes: Vec<NodeRow>,
@@ -133,7 +133,7 @@ pub struct PairRow {
     /// The verdict.
     #[serde(flatten)]
     pub verdict: PairVerdict,
-    /// How often round trips of each size occurred in all of its measurements, in nanoseconds.
+    /// The number of round trips of each size in all of its measurements, in nanoseconds.
     pub histogram_ns: Compact,
 }
 
@@ -142,7 +142,7 @@ pub struct PairRow {
 pub struct Lost {
     /// Its name.
     pub host: String,
-    /// What happened.
+    /// The reason.
     pub reason: String,
 }
 
@@ -155,7 +155,7 @@ pub struct Failure {
     pub server: String,
     /// The repetition, counted from 0.
     pub repetition: u32,
-    /// What happened.
+    /// The reason.
     pub reason: String,
 }
 
@@ -164,7 +164,7 @@ pub struct Failure {
 pub struct LeftOut {
     /// Its name.
     pub host: String,
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub reason: Reason,
 }
@@ -207,9 +207,9 @@ pub struct Baseline {
     /// A pair whose hosts add nothing; none of fewer than four hosts.
     #[serde(deserialize_with = "Option::deserialize")]
     pub typical: Option<Decision>,
-    /// What each host adds to its pairs; empty below four hosts.
+    /// The time that each host adds to its pairs; empty below four hosts.
     pub hosts: Vec<HostDrift>,
-    /// What each pair takes beyond its hosts; below four hosts, all of its time.
+    /// The time that each pair takes beyond its hosts; below four hosts, all of its time.
     pub pairs: Vec<PairDrift>,
     /// Hosts that were measured only then or only now; of the other hosts, pairs that were (`n2 - n5`).
     pub not_compared: Vec<String>,

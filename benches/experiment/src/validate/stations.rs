@@ -19,7 +19,7 @@ use crate::spec::Cluster;
 
 /// A worker that says nothing for this long beside its measurement has stalled.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What a measurement may take beside its own time.
+/// The time that a measurement may take beside its own.
 const SLACK: Nanos = Nanos(5_000_000_000);
 
 /// The hosts that are there.
@@ -39,19 +39,19 @@ struct Station {
     listening: SocketAddr,
 }
 
-/// What a measurement yields.
+/// The result of a measurement.
 #[derive(Debug, Deserialize)]
 pub struct Measured {
     /// Messages without an answer.
     pub lost: u64,
     /// Round trips.
     pub rtt_ns: Summary,
-    /// How often those of each size occurred.
+    /// The number of those of each size.
     pub histogram_ns: Compact,
 }
 
 impl<'a> Stations<'a> {
-    /// Of a cluster; nobody is there yet. `own` is the program that runs this.
+    /// The stations of a cluster; nobody is there yet. `own` is the program that runs this.
     pub fn new(cluster: &'a Cluster, transport: Transport, own: PathBuf) -> Self {
         allow_many_files();
         Stations {
@@ -77,7 +77,7 @@ impl<'a> Stations<'a> {
         failed
     }
 
-    /// Whether a host is there.
+    /// True if a host is there.
     pub fn has(&self, name: &str) -> bool {
         self.of.contains_key(name)
     }

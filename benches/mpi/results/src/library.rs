@@ -21,15 +21,15 @@ pub struct Report {
     pub case: String,
     /// Number of ranks.
     pub ranks: usize,
-    /// Whether messages went by non-blocking calls.
+    /// True if messages went by non-blocking calls.
     pub non_blocking: bool,
-    /// What a sample is.
+    /// The meaning of a sample.
     pub sample: Sample,
-    /// What rank 0 measured times with.
+    /// The clock that rank 0 measured times with.
     pub clock: Source,
     /// Time that one reading of it takes.
     pub clock_read_ns: f64,
-    /// What was measured, by size.
+    /// The measurements, by size.
     pub points: Vec<Point>,
 }
 
@@ -72,7 +72,7 @@ pub enum Suite {
     Library,
 }
 
-/// What a sample is.
+/// The meaning of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
@@ -82,18 +82,18 @@ pub enum Sample {
     Call,
 }
 
-/// What a case takes with one size.
+/// The times of a case with one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The size; 0 of an operation that has none.
     pub size_bytes: usize,
-    /// Of the samples of all ranks that count: who answers in a ping-pong does not.
+    /// The figures of the samples of all ranks that count: a rank that answers in a ping-pong does not.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By how much a time of one rank is wrong at most when it is compared with one of another, in nanoseconds: twice
-    /// the greatest error of a clock against rank 0's, once if there are two clocks.
+    /// The greatest error of a time of one rank, compared with one of another, in nanoseconds: twice the greatest
+    /// error of a clock against rank 0's, once if there are two clocks.
     pub clock_error_ns: f64,
-    /// From the first rank's entry to the last one's, one for each operation; none of a round trip.
+    /// The time from the first rank's entry to the last one's, one for each operation; none of a round trip.
     #[serde(deserialize_with = "Option::deserialize")]
     pub skew: Option<Figures>,
     /// The operation itself: from the last rank's entry to each exit; none of a round trip. Negative where a rank could
@@ -139,32 +139,32 @@ impl Point {
     }
 }
 
-/// What a case takes on one rank.
+/// The times of a case on one rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankFigures {
-    /// Which.
+    /// The rank.
     pub rank: usize,
-    /// Of its samples.
+    /// The figures of its samples.
     #[serde(flatten)]
     pub figures: Figures,
-    /// How long after the first one it entered; none of a round trip.
+    /// The time after the first one at which it entered; none of a round trip.
     #[serde(deserialize_with = "Option::deserialize")]
     pub late: Option<Figures>,
-    /// From the last rank's entry to its exit; none of a round trip.
+    /// The time from the last rank's entry to its exit; none of a round trip.
     #[serde(deserialize_with = "Option::deserialize")]
     pub operation: Option<Figures>,
     /// Its clock.
     pub clock: Alignment,
 }
 
-/// How a rank's clock stood to rank 0's.
+/// The offset of a rank's clock from rank 0's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Alignment {
-    /// How far it was ahead before the run, in nanoseconds.
+    /// The offset before the run, in nanoseconds; positive if it was ahead.
     pub offset_before_ns: f64,
-    /// How far it was ahead after the run.
+    /// The offset after the run.
     pub offset_after_ns: f64,
-    /// By how much either is wrong at most.
+    /// The greatest error of either.
     pub error_ns: f64,
 }
 
@@ -177,18 +177,18 @@ pub struct HeatMap {
     pub mean_ns: Vec<Vec<f64>>,
     /// The greatest sample.
     pub max_ns: Vec<Vec<f64>>,
-    /// How late a rank was, in the mean; none of a round trip.
+    /// The time that a rank was late, in the mean; none of a round trip.
     #[serde(deserialize_with = "Option::deserialize")]
     pub late_mean_ns: Option<Vec<Vec<f64>>>,
-    /// How late it was at most; none of a round trip.
+    /// The time that it was late at most; none of a round trip.
     #[serde(deserialize_with = "Option::deserialize")]
     pub late_max_ns: Option<Vec<Vec<f64>>>,
 }
 
-/// What times are like, in nanoseconds. Quantiles interpolate linearly (Hyndman and Fan's type 7).
+/// The figures of times, in nanoseconds. Quantiles interpolate linearly (Hyndman and Fan's type 7).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// How many times there are.
+    /// The number of times.
     pub samples: usize,
     /// Arithmetic mean.
     pub mean_ns: f64,
@@ -210,7 +210,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of times in nanoseconds, in any order.
+    /// The figures of times in nanoseconds, in any order.
     ///
     /// # Panics
     /// There is none.

@@ -12,7 +12,7 @@ use crate::library::Figures;
 pub struct Report {
     /// `mpi`.
     pub transport: Transport,
-    /// Who sends to whom.
+    /// The pattern: who sends to whom.
     pub pattern: Pattern,
     /// Number of ranks.
     pub ranks: usize,
@@ -20,13 +20,13 @@ pub struct Report {
     pub message: u64,
     /// The level asked for, in percent.
     pub level: f64,
-    /// What all ranks moved, in percent of the bandwidth.
+    /// The load that all ranks moved, in percent of the bandwidth.
     pub produced_level: f64,
     /// The bandwidth of all ranks together, in bytes a second.
     pub bandwidth: f64,
-    /// Whether it was measured, or given.
+    /// True if it was measured, or given.
     pub bandwidth_measured: bool,
-    /// For how long, on the rank on which it lasted longest, in seconds.
+    /// The time that it lasted on the rank on which it lasted longest, in seconds.
     pub seconds: f64,
     /// Messages that left a rank.
     pub sent_messages: u64,
@@ -40,7 +40,7 @@ pub struct Report {
     pub longest_gap_ns: u64,
     /// The part of each rank that made it.
     pub per_rank: Vec<Produced>,
-    /// What was measured beside it.
+    /// The measurement beside it.
     #[serde(deserialize_with = "Option::deserialize")]
     pub victim: Option<Victim>,
 }
@@ -97,7 +97,7 @@ impl Text for Report {
     }
 }
 
-/// What carries the messages.
+/// A transport of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
@@ -108,13 +108,13 @@ pub enum Transport {
 /// The load that one rank produced.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Produced {
-    /// Which.
+    /// The rank.
     pub rank: usize,
-    /// What it moves when it is as fast as it can be, in bytes a second; 0 if others do it.
+    /// The bytes a second that it moves when it is as fast as it can be; 0 if others do it.
     pub bandwidth: f64,
-    /// What it has moved, in percent of that; 0 if others do it.
+    /// The share of that which it has moved, in percent; 0 if others do it.
     pub produced_level: f64,
-    /// For how long, until all had arrived.
+    /// The time until all had arrived.
     pub seconds: f64,
     /// Messages that left it.
     pub sent_messages: u64,
@@ -131,11 +131,11 @@ pub struct Produced {
 /// A victim, alone and beside the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Victim {
-    /// What it was.
+    /// The name of its case.
     pub case: String,
-    /// On which ranks.
+    /// Its ranks.
     pub ranks: Vec<usize>,
-    /// With which size.
+    /// The size of its messages.
     pub size_bytes: usize,
     /// While nobody else did anything.
     pub isolated: Figures,
@@ -170,9 +170,9 @@ impl Text for Victim {
 /// Impact factors: congested over isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Impact {
-    /// Of the mean.
+    /// The impact on the mean.
     pub mean: f64,
-    /// Of the 99th percentile.
+    /// The impact on the 99th percentile.
     pub p99: f64,
     /// Samples in isolation.
     pub samples_isolated: usize,
@@ -181,7 +181,7 @@ pub struct Impact {
 }
 
 impl Impact {
-    /// Of a victim, alone and beside a load.
+    /// The impact on a victim, from its figures alone and beside a load.
     pub fn of(isolated: &Figures, congested: &Figures) -> Impact {
         Impact {
             mean: congested.mean_ns / isolated.mean_ns,

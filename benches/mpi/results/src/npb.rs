@@ -76,9 +76,9 @@ pub struct Report {
     /// Millions of operations a second, of all ranks together.
     #[serde(deserialize_with = "number")]
     pub mops: f64,
-    /// Whether every check was passed.
+    /// True if every check was passed.
     pub verified: bool,
-    /// What the result was verified against.
+    /// The checks of the result.
     pub checks: Vec<Check>,
     /// Messages from one rank to another, of all ranks, from the start of the program to its end.
     pub messages: u64,
@@ -91,7 +91,7 @@ pub struct Report {
     /// The part of the measured phases that ranks spent in MPI.
     #[serde(deserialize_with = "number")]
     pub mpi_share: f64,
-    /// For each rank, what the run took of memory at most, beyond what MPI had taken before; null where that is not
+    /// The most memory that the run took on each rank, beyond what MPI had taken before; null where that is not
     /// known.
     pub memory_bytes: Vec<Option<u64>>,
     /// A list of phases for each rank.
@@ -167,30 +167,30 @@ impl Text for Report {
 /// A number of the result beside the one that is published for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What it is.
+    /// The name of it.
     pub what: String,
-    /// What was computed.
+    /// The computed value.
     #[serde(deserialize_with = "number")]
     pub value: f64,
-    /// What is published.
+    /// The published value.
     pub expected: f64,
     /// Their distance, as a part of the published number; as it is, if that is zero.
     #[serde(deserialize_with = "number")]
     pub error: f64,
     /// The greatest error of a right result.
     pub tolerance: f64,
-    /// Whether it is right.
+    /// True if it is right.
     pub passed: bool,
 }
 
-/// What one rank did in one phase.
+/// The work of one rank in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// What the program calls it.
+    /// Its name in the program.
     pub name: String,
-    /// From its entries to its exits, in seconds.
+    /// The time from its entries to its exits, in seconds.
     pub wall_s: f64,
-    /// Of these, the time inside MPI.
+    /// The part of that time inside MPI.
     pub mpi_s: f64,
     /// Messages sent from one rank to another.
     pub messages: u64,

@@ -1,4 +1,4 @@
-//! What a rank sent and how long it was in MPI, by phase.
+//! The messages of a rank, and its time in MPI, by phase.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -17,7 +17,7 @@ fn named(name: &str) -> Phase {
     }
 }
 
-/// The phases of a rank, of which one is under way.
+/// The phases of a rank. One of them is under way.
 #[derive(Debug)]
 pub struct Account {
     phases: RefCell<Vec<Phase>>,
@@ -51,7 +51,7 @@ impl Account {
         }));
     }
 
-    /// Whether the phase under way goes on whatever is entered.
+    /// True if the phase under way goes on whatever is entered.
     pub fn is_held(&self) -> bool {
         self.held.get()
     }
@@ -87,7 +87,7 @@ impl Account {
         })
     }
 
-    /// So many bytes are given to a collective by `call`.
+    /// Makes a collective by `call`, which is given so many bytes.
     pub fn collective<R>(&self, bytes: usize, call: impl FnOnce() -> R) -> R {
         self.timed(call, |phase| {
             phase.collectives += 1;

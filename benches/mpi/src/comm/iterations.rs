@@ -1,4 +1,4 @@
-//! Iterations, of which it is published how many are done.
+//! Iterations whose number so far is published.
 
 use std::iter::Fuse;
 

@@ -13,7 +13,7 @@ pub struct Meeting {
     under_way: Option<Request<'static, (), StaticScope>>,
 }
 
-/// How often somebody who waits quietly looks: seldom enough to leave the CPU to those who measure.
+/// The time between two looks of somebody who waits quietly: long enough to leave the CPU to those who measure.
 const LOOK: Duration = Duration::from_millis(1);
 
 impl Meeting {
@@ -23,7 +23,7 @@ impl Meeting {
         }
     }
 
-    /// Whether all have entered.
+    /// True if all have entered.
     pub fn is_over(&mut self) -> bool {
         self.under_way = self
             .under_way

@@ -26,8 +26,8 @@ pub use jitterlab_mpi_results::npb::Phase;
 pub use meeting::Meeting;
 pub use posts::{Posted, Posts};
 
-/// From now on a rank that panics ends all ranks, with exit status 3. Unwinding would come to `MPI_Finalize`, which waits for
-/// the others, who wait for this one's messages: nobody would ever end.
+/// Makes a rank that panics end all ranks from now on, with exit status 3. Unwinding would come to `MPI_Finalize`, which
+/// waits for the others, who wait for this one's messages: nobody would ever end.
 pub fn end_all_with_a_panic() {
     let say = panic::take_hook();
     panic::set_hook(Box::new(move |why| {
@@ -64,12 +64,12 @@ impl Comm {
         self.inner.rank() as usize
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn size(&self) -> usize {
         self.inner.size() as usize
     }
 
-    /// What follows belongs to a phase of this name; one that was there before goes on.
+    /// Begins a phase of this name, or goes on with one that was there before. What follows belongs to it.
     pub fn phase(&self, name: &'static str) {
         self.account.enter(name);
     }
@@ -88,7 +88,7 @@ impl Comm {
         Iterations::new(numbers, live)
     }
 
-    /// What was counted up to now, a phase each, in the order in which they were first entered.
+    /// The counts up to now, a phase each, in the order in which they were first entered.
     pub fn phases(&self) -> Vec<Phase> {
         self.account.phases()
     }
@@ -193,7 +193,7 @@ impl Comm {
         });
     }
 
-    /// The `k`th of [`Comm::size`] equal parts of `data` goes to rank `k`, whose place in `result` is that of the sender.
+    /// Sends the `k`th of [`Comm::size`] equal parts of `data` to rank `k`. It puts that part at the place of the sender in `result`.
     pub fn all_to_all<T: Equivalence>(&self, data: &[T], result: &mut [T]) {
         self.account.collective(size_of_val(data), || {
             self.inner.all_to_all_into(data, result);
@@ -218,7 +218,7 @@ impl Comm {
         });
     }
 
-    /// What all have to say, in the order of ranks, at rank 0; elsewhere nothing. It is not counted.
+    /// The reports of all, in the order of ranks, at rank 0; elsewhere nothing. This is not counted.
     pub fn collect(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let root = self.peer(0);
         let length = bytes.len() as i32;
@@ -248,7 +248,7 @@ impl Comm {
     }
 }
 
-/// Where each part begins when they lie one behind the other.
+/// The place where each part begins when they lie one behind the other.
 fn starts(lengths: &[i32]) -> Vec<i32> {
     lengths
         .iter()

@@ -7,7 +7,7 @@ use mpi::request::{LocalScope, Request};
 
 use super::Comm;
 
-/// Where messages are posted: see [`Comm::post`].
+/// The place at which messages are posted: see [`Comm::post`].
 pub struct Posts<'s, 'a> {
     comm: &'s Comm,
     scope: &'s LocalScope<'a>,

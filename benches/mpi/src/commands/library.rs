@@ -155,8 +155,8 @@ fn check_place(comm: &Comm, path: &Path) -> Result<(), Wrong> {
         0 => durable::try_place(path),
         _ => Ok(()),
     };
-    // Not by a broadcast: what is measured would begin with one message more having gone one way than the other, and
-    // Open MPI puts two small ones into a cache line. Barriers are then short and long by turns, with a longer tail.
+    // No broadcast tells this: measurements would begin with one more message gone one way than the other, and Open
+    // MPI puts two small ones into a cache line. Barriers are then short and long by turns, with a longer tail.
     let mut failed = [u8::from(tried.is_err())];
     comm.all_reduce_in_place(&mut failed, SystemOperation::max());
     match (failed, tried) {

@@ -1,4 +1,4 @@
-//! What the program can do, a file each.
+//! The commands of the program, a file each.
 
 mod library;
 mod load;
@@ -24,16 +24,16 @@ pub enum Command {
     Npb(npb::Arguments),
 }
 
-/// How results are printed.
+/// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     Text,
     /// One object, for programs.
     Json,
 }
 
-/// What was asked for could not be run: 2 as wrong usage, said once, by rank 0.
+/// The request could not be run: 2 as wrong usage, said once, by rank 0.
 pub struct Wrong(pub String);
 
 impl From<clap::Error> for Wrong {
@@ -86,7 +86,7 @@ pub fn run(command: Result<Command, Wrong>) -> ExitCode {
 
 fn give_up(comm: &Comm, why: &str, status: u8) -> ExitCode {
     if comm.rank() == 0 {
-        // In one write, as a result. Where nobody reads it, the exit status remains.
+        // It goes in one write, as a result. Where nobody reads it, the exit status remains.
         let _ = io::stderr().write_all(format!("jitterlab-mpi: {why}\n").as_bytes());
     }
     ExitCode::from(status)

@@ -20,7 +20,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What one rank has to say.
+/// The report of one rank.
 #[derive(Default, Serialize, Deserialize)]
 struct OfRank {
     memory_bytes: Option<u64>,
@@ -53,7 +53,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     Ok(outcome.verified())
 }
 
-/// What every rank has to say, at rank 0. `before` is the most memory that this one had before the run.
+/// The reports of all ranks, at rank 0. `before` is the most memory that this one had before the run.
 fn everybodys(comm: &Comm, before: Option<u64>) -> Vec<OfRank> {
     let mine = OfRank {
         memory_bytes: memory::peak()
@@ -69,7 +69,7 @@ fn everybodys(comm: &Comm, before: Option<u64>) -> Vec<OfRank> {
 
 fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report {
     let all = || ranks.iter().flat_map(|rank| &rank.phases);
-    // Not `setup`: it is not measured.
+    // `setup` is left out: it is not measured.
     let measured = || ranks.iter().flat_map(|rank| rank.phases.iter().skip(1));
     let wall: f64 = measured().map(|phase| phase.wall_s).sum();
     Report {

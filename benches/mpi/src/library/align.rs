@@ -1,11 +1,11 @@
 //! The clocks of the ranks against rank 0's.
 //!
-//! Rank 0 asks another rank for its time, many times. The answer was read somewhere between the question and its
-//! arrival: of the round trip that took least, the middle is taken, and the error is at most half of that round trip
-//! (Cristian 1989, "Probabilistic clock synchronization", Distributed Computing 3, section 3). This is done before
-//! the run and after it. In between the distance is taken to change evenly: counters of one kind drift apart by a
-//! constant rate over the time of a run. Questions and answers are kept in ticks until the run is over, for only then is it
-//! known how many nanoseconds each clock's are ([`Scale`]).
+//! Rank 0 asks another rank for its time, many times. The answer was read somewhere between the question and its arrival.
+//! The middle of the shortest round trip is taken, and the error is at most half of that round trip (Cristian 1989,
+//! "Probabilistic clock synchronization", Distributed Computing 3, section 3). This is done before the run and after it. In
+//! between, the distance is taken to change evenly: counters of one kind drift apart by a constant rate over the time of a
+//! run. Questions and answers are kept in ticks until the run is over: only then is it known how many nanoseconds each
+//! clock's ticks are ([`Scale`]).
 
 use jitterlab_mpi_results::library;
 use mpi::point_to_point::{Destination as _, Source as _};
@@ -14,18 +14,18 @@ use mpi::topology::Communicator as _;
 use super::{RankClock, Scale};
 use crate::comm::Comm;
 
-/// How far a clock was ahead of rank 0's at a moment.
+/// The offset of a clock from rank 0's at a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// The moment, in nanoseconds of the clock itself.
     pub at_ns: u64,
-    /// How far it was ahead, in nanoseconds.
+    /// The offset, in nanoseconds; positive if it was ahead.
     pub offset_ns: f64,
-    /// By how much that is wrong at most, in nanoseconds.
+    /// The greatest error of the offset, in nanoseconds.
     pub error_ns: f64,
 }
 
-/// How far a clock is ahead of rank 0's during a run.
+/// The offset of a clock from rank 0's during a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
     before: Reading,
@@ -39,7 +39,7 @@ const ROUND_TRIPS: usize = 100;
 /// A question and its answer, in ticks of the two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Answer {
-    /// From the question to the answer's arrival: the first field, by which answers are in order.
+    /// The time from the question to the answer's arrival. It is the first field, so answers are ordered by it.
     round_trip: u64,
     asked: u64,
     theirs: u64,
@@ -106,7 +106,7 @@ impl Reading {
         error_ns: 0.0,
     };
 
-    /// Of an answer, by the scales of rank 0's clock and of the other.
+    /// The reading from an answer, by the scales of rank 0's clock and of the other.
     fn of(answer: &Answer, own: &Scale, other: &Scale) -> Reading {
         let asked = own.ns(answer.asked);
         let half = (own.ns(answer.asked + answer.round_trip) - asked) as f64 / 2.0;
@@ -121,7 +121,7 @@ impl Reading {
 }
 
 impl Alignment {
-    /// Of the same clock before and after a run.
+    /// The alignment from readings of one clock before and after a run.
     pub fn between(before: Reading, after: Reading) -> Alignment {
         Alignment { before, after }
     }
@@ -156,13 +156,13 @@ impl Alignment {
         ns.cast_signed().wrapping_sub(offset.round() as i64)
     }
 
-    /// By how much a time on rank 0's clock is wrong at most, in nanoseconds, if the clocks drift evenly: a mean of
-    /// two offsets is not more wrong than either.
+    /// The greatest error of a time on rank 0's clock, in nanoseconds, if the clocks drift evenly: a mean of two
+    /// offsets is not more wrong than either.
     pub fn error_ns(&self) -> f64 {
         self.before.error_ns.max(self.after.error_ns)
     }
 
-    /// As it is printed.
+    /// The alignment as it is printed.
     pub fn line(&self) -> library::Alignment {
         library::Alignment {
             offset_before_ns: self.before.offset_ns,

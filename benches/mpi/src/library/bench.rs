@@ -14,10 +14,10 @@ pub struct Bench<'a> {
     comm: &'a Comm,
     plan: &'a Plan,
     clock: &'a RankClock,
-    /// In ticks.
+    /// The times of entry, in ticks.
     entered: Vec<u64>,
     left: Vec<u64>,
-    /// Whether this rank's times are samples.
+    /// True if this rank's times are samples.
     publishes: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Bench<'a> {
         self.publishes = false;
     }
 
-    /// What operations go over: no account is kept, because it takes time.
+    /// The communicator of operations: no account is kept, because it takes time.
     pub fn world(&self) -> &'a SimpleCommunicator {
         self.comm.bare()
     }
@@ -52,12 +52,12 @@ impl<'a> Bench<'a> {
         self.comm.rank()
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn ranks(&self) -> usize {
         self.comm.size()
     }
 
-    /// What is asked for.
+    /// The plan of the measurement.
     pub fn plan(&self) -> &'a Plan {
         self.plan
     }
@@ -80,7 +80,7 @@ impl<'a> Bench<'a> {
         self.entered = edges;
     }
 
-    /// Times operations for which the ranks have met at a barrier each time.
+    /// Times operations. The ranks meet at a barrier before each.
     pub fn apart(&mut self, mut operation: impl FnMut()) {
         let (clock, world, live) = (self.clock, self.world(), self.publisher());
         let mut together = || {
@@ -148,7 +148,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// How many operations are measured when one takes so long.
+    /// The number of operations that are measured when one takes so long.
     fn operations(&self, each_ns: f64) -> usize {
         match self.plan.length {
             Length::Operations(count) => count,
@@ -160,7 +160,7 @@ impl<'a> Bench<'a> {
 }
 
 impl Plan {
-    /// Whether the warm-up has been enough: how long all of it was, and its last batch, which is not its first.
+    /// True if the warm-up has been enough: how long all of it was, and its last batch, which is not its first.
     fn is_warm(&self, whole_ns: f64, last_ns: Option<f64>) -> bool {
         let is_known = match self.length {
             Length::Operations(_) => true,

@@ -53,7 +53,7 @@ impl RankClock {
         self.counter.ticks_to_ns(to.saturating_sub(from))
     }
 
-    /// What its readings from when it began until now are in nanoseconds.
+    /// The scale from its readings, from its beginning until now, to nanoseconds.
     pub fn scale(&self) -> Scale {
         Scale {
             begin: self.begin,
@@ -61,7 +61,7 @@ impl RankClock {
         }
     }
 
-    /// What is read.
+    /// The counter that is read.
     pub fn source(&self) -> Source {
         self.counter.source()
     }
@@ -105,12 +105,12 @@ impl Scale {
         self.begin.ns + (since * whole_ns / whole) as u64
     }
 
-    /// As numbers that go to another rank.
+    /// The scale as numbers that go to another rank.
     pub fn to_words(self) -> [u64; 4] {
         [self.begin.ticks, self.begin.ns, self.end.ticks, self.end.ns]
     }
 
-    /// What [`Scale::to_words`] was made of.
+    /// The scale from which [`Scale::to_words`] made these.
     pub fn from_words([begin_ticks, begin_ns, end_ticks, end_ns]: [u64; 4]) -> Scale {
         let moment = |ticks, ns| Moment { ticks, ns };
         Scale {

@@ -54,7 +54,7 @@ fn exchange<const DIMENSIONS: usize, const FACES: usize>(bench: &mut Bench<'_>) 
     });
 }
 
-/// What goes in a direction: dimension by dimension, first up and then down.
+/// The data that goes in a direction: dimension by dimension, first up and then down.
 fn face<'a>(
     world: &'a SimpleCommunicator,
     extents: &[usize],
@@ -83,8 +83,8 @@ fn neighbours(extents: &[usize], dimension: usize, rank: usize) -> (usize, usize
     (at(place + 1), at(place + extent - 1))
 }
 
-/// As many ranks in each dimension as make the blocks most like cubes: prime factors, the greatest first, each to the
-/// dimension that has the fewest.
+/// The numbers of ranks in each dimension that make the blocks most like cubes. Prime factors go, the greatest first,
+/// to the dimension that has the fewest ranks so far.
 fn extents<const DIMENSIONS: usize>(ranks: usize) -> [usize; DIMENSIONS] {
     let mut factors = Vec::new();
     let (mut rest, mut factor) = (ranks, 2);

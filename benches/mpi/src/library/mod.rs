@@ -28,17 +28,17 @@ pub use timeline::{Lane, Timeline};
 
 /// An operation that is measured.
 pub struct Case {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it does, and whose size is the size, in a line.
+    /// A line about what it does, and whose size is the size.
     pub title: &'static str,
     /// Sizes are multiples of so many bytes; 0 of an operation that has no size.
     pub unit: usize,
     /// The least size. A message may be empty; of a collective of nothing some MPIs make nothing, and some an error.
     pub least: usize,
-    /// Whether a rank has a buffer with a part of the size for every rank.
+    /// True if a rank has a buffer with a part of the size for every rank.
     pub parts: bool,
-    /// What a sample is.
+    /// The meaning of a sample.
     pub sample: Sample,
     /// The options that it has a use for.
     pub options: &'static [Choice],
@@ -55,27 +55,27 @@ pub enum Choice {
     Dimensions,
 }
 
-/// How a case is measured.
+/// The plan of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Bytes, as the case counts them.
     pub size: usize,
-    /// Whether messages go by non-blocking calls.
+    /// True if messages go by non-blocking calls.
     pub non_blocking: bool,
     /// Dimensions that the ranks are laid out in: 2 or 3.
     pub dimensions: usize,
-    /// What is measured.
+    /// The number of operations that are measured, or their time.
     pub length: Length,
-    /// At least so long goes by before.
+    /// The time of the warm-up, at least.
     pub warmup: Nanos,
 }
 
-/// How long something is measured.
+/// The length of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// For so many operations.
+    /// So many operations.
     Operations(usize),
-    /// For so many operations as take about this time after the warm-up.
+    /// The number of operations that take about this time after the warm-up.
     Time(Nanos),
 }
 
@@ -152,8 +152,8 @@ impl Case {
         Timeline::gather(comm, entered, left, alignments)
     }
 
-    /// Of so many ranks, those whose samples count: who answers in a ping-pong has the halves of two round trips in
-    /// each of its own, and would count them twice.
+    /// The number of those among so many ranks whose samples count. A rank that answers in a ping-pong has the
+    /// halves of two round trips in each of its own, and would count them twice.
     pub fn counted(&self, ranks: usize) -> usize {
         match self.sample {
             Sample::RoundTrip => ranks / 2,
@@ -161,7 +161,7 @@ impl Case {
         }
     }
 
-    /// Of the samples that count.
+    /// The figures of the samples that count.
     pub fn figures(&self, timeline: &Timeline) -> Figures {
         let lanes = timeline.lanes();
         let counted = &lanes[..self.counted(lanes.len())];

@@ -1,4 +1,4 @@
-//! What the times of all ranks say.
+//! The meaning of the times of all ranks.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use super::{Case, Lane, Timeline};
 /// Bins of a heat map, at most.
 const BINS: usize = 60;
 
-/// What all ranks were doing in each operation.
+/// The times of all ranks in each operation.
 struct Together {
-    /// From the first entry to the last.
+    /// The time from the first entry to the last.
     skew: Vec<f64>,
-    /// For each rank, how long after the first entry it entered.
+    /// The time after the first entry at which it entered, for each rank.
     late: Vec<Vec<f64>>,
-    /// For each rank, from the last entry to its exit.
+    /// The time from the last entry to its exit, for each rank.
     operation: Vec<Vec<f64>>,
 }
 
-/// What a case takes with one size, by the times of all ranks.
+/// The times of a case with one size, from the times of all ranks.
 pub fn point(case: &Case, size: usize, timeline: &Timeline) -> Point {
     let lanes = timeline.lanes();
     let own: Vec<Vec<f64>> = lanes

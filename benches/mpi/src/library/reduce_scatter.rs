@@ -1,4 +1,4 @@
-//! Sums of vectors of `f64`, of which each rank gets its part (`MPI_Reduce_scatter_block`).
+//! Sums of vectors of `f64`. Each rank gets its part of a sum (`MPI_Reduce_scatter_block`).
 
 use mpi::collective::SystemOperation;
 use mpi::traits::CommunicatorCollectives as _;

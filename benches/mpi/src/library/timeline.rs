@@ -25,7 +25,7 @@ pub struct Lane {
 const TAG: mpi::Tag = 3;
 
 impl Timeline {
-    /// Of ranks' times, in nanoseconds of their clocks.
+    /// The timeline from the times of ranks, in nanoseconds of their clocks.
     ///
     /// # Panics
     /// There is no rank, no time, or the ranks have not equally many.
@@ -76,7 +76,7 @@ impl Timeline {
         &self.lanes
     }
 
-    /// How many operations there were.
+    /// The number of operations.
     pub fn operations(&self) -> usize {
         self.lanes[0].left.len()
     }
@@ -116,7 +116,7 @@ impl Timeline {
 }
 
 impl Lane {
-    /// Of times in nanoseconds of a clock.
+    /// The lane from times in nanoseconds of a clock.
     pub fn new(entered: Vec<u64>, left: Vec<u64>, alignment: Alignment) -> Lane {
         Lane {
             entered,
@@ -125,7 +125,7 @@ impl Lane {
         }
     }
 
-    /// How long each operation took, in nanoseconds of the rank's own clock.
+    /// The time of each operation, in nanoseconds of the rank's own clock.
     pub fn samples(&self) -> impl Iterator<Item = u64> {
         self.entered
             .iter()
@@ -143,7 +143,7 @@ impl Lane {
         self.alignment.on_rank_0(self.left[operation])
     }
 
-    /// How the rank's clock stands to rank 0's.
+    /// The alignment of the rank's clock to rank 0's.
     pub fn alignment(&self) -> &Alignment {
         &self.alignment
     }

@@ -31,7 +31,7 @@ impl<'a> InputEnd<'a> {
         }
     }
 
-    /// Whether it has ended, as far as this rank knows.
+    /// True if it has ended, as far as this rank knows.
     pub fn is_over(&mut self) -> bool {
         match &mut self.meeting {
             Some(meeting) => meeting.is_over(),
@@ -54,7 +54,7 @@ impl<'a> InputEnd<'a> {
     }
 }
 
-/// Whether nothing will be read any more. What is there is read, and thrown away.
+/// True if nothing will be read any more. What is there is read, and thrown away.
 fn has_ended() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];

@@ -17,9 +17,9 @@ use super::traffic::{HALF_WINDOW, Moved, Traffic};
 /// The messages that a rank sends and receives.
 pub struct Messages<'a> {
     comm: &'a SimpleCommunicator,
-    /// Whom it sends to, in turn.
+    /// The ranks that it sends to, in turn.
     targets: Vec<usize>,
-    /// How many send to it.
+    /// The number of ranks that send to it.
     sources: usize,
     data: Vec<u8>,
 }
@@ -91,7 +91,7 @@ impl Traffic for Messages<'_> {
     }
 }
 
-/// What comes.
+/// The messages that come.
 struct Inbox<'a> {
     comm: &'a SimpleCommunicator,
     into: Vec<u8>,
@@ -100,7 +100,7 @@ struct Inbox<'a> {
     untold: Vec<usize>,
     /// Messages to each rank that it has not told of.
     under_way: Vec<usize>,
-    /// How many have sent their last.
+    /// The number of ranks that have sent their last.
     ended: usize,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Inbox<'a> {
     }
 }
 
-/// What goes.
+/// The messages that go.
 struct Outbox<'s, 'a> {
     messages: &'a Messages<'a>,
     scope: &'s LocalScope<'a>,
@@ -196,7 +196,7 @@ impl<'s, 'a> Outbox<'s, 'a> {
         }
     }
 
-    /// Whether all was sent, and every half window has been told of.
+    /// True if all was sent, and every half window has been told of.
     fn is_done(&self, inbox: &Inbox<'_>) -> bool {
         self.posted.is_empty() && inbox.under_way.iter().all(|&count| count < HALF_WINDOW)
     }

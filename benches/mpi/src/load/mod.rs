@@ -29,19 +29,19 @@ pub use victim::{End, Outcome, Victim, run};
 /// The load that is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Who sends to whom.
+    /// The pattern: who sends to whom.
     pub pattern: Pattern,
     /// Share of the bandwidth.
     pub level: Percent,
     /// Bytes of a message.
     pub message: usize,
-    /// What a rank that sends can move, in bytes a second; measured first where it is not known.
+    /// The bytes a second that a rank that sends can move; measured first where it is not known.
     pub bandwidth: Option<f64>,
     /// Seed of the gaps.
     pub seed: u64,
 }
 
-/// How long the bandwidth is measured.
+/// The time that the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 
 /// Whether so many ranks can make a pattern with messages of so many bytes, where rank 0's machine has so many bytes of memory.
@@ -177,7 +177,7 @@ impl Prepared<'_> {
     }
 }
 
-/// Whether a time has gone by since now.
+/// True if a time has gone by since now.
 fn after(clock: &Clock, time: Nanos) -> impl FnMut() -> bool {
     let end = clock.now() + clock.ns_to_ticks(time.0);
     move || clock.now() >= end

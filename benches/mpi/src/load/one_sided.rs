@@ -17,17 +17,17 @@ pub struct OneSided<'a> {
     direction: Direction,
 }
 
-/// Which way the bytes go.
+/// The way that the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To rank 0.
+    /// The others write into rank 0's memory.
     Put,
-    /// From rank 0.
+    /// The others read from rank 0's memory.
     Get,
 }
 
 impl Direction {
-    /// How much memory of rank 0 so many ranks take with messages of this size, in bytes.
+    /// The memory of rank 0 that so many ranks take with messages of this size, in bytes.
     pub fn exposed(self, ranks: usize, message: usize) -> usize {
         (self.slots().shares(ranks) * HALF_WINDOW).saturating_mul(message)
     }
@@ -80,7 +80,7 @@ impl Traffic for OneSided<'_> {
         // Rank 0 takes no part, but where MPI does this in software it has to be in MPI: it is, in here.
         self.comm.meet().wait();
         if is_root {
-            // What the others do lasts until now.
+            // The work of the others lasts until now.
             pace.pass();
         }
         let mut all = [caused as u64];

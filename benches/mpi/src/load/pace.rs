@@ -61,7 +61,7 @@ impl<'a> Pace<'a> {
         self.now = now;
     }
 
-    /// Whether a message may go now. If so, it has gone.
+    /// True if a message may go now. If so, it has gone.
     pub fn take(&mut self) -> bool {
         let may_go = self.bucket.as_mut().is_none_or(Bucket::take);
         if may_go {
@@ -89,7 +89,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// How long it has been, in nanoseconds.
+    /// The time that it has been, in nanoseconds.
     pub fn elapsed(&self) -> u64 {
         self.now - self.start
     }

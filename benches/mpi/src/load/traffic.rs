@@ -5,9 +5,9 @@ use super::pace::Pace;
 /// After so many messages it is seen that they have arrived.
 pub const HALF_WINDOW: usize = 32;
 
-/// What a rank does in a pattern.
+/// The traffic of a rank in a pattern.
 pub trait Traffic {
-    /// Whether it moves messages on its own account.
+    /// True if it moves messages on its own account.
     fn moves(&self) -> bool;
 
     /// Goes on until it is `over`, at the `pace`, and ends when all that was sent has arrived.
@@ -17,13 +17,13 @@ pub trait Traffic {
 /// Messages that one rank moved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Moved {
-    /// On its own account: those that it sent, put or got.
+    /// Those that it sent, put or got on its own account.
     pub caused: u64,
-    /// To others.
+    /// Those that it sent to others.
     pub sent: u64,
-    /// From others.
+    /// Those that it received from others.
     pub received: u64,
-    /// In this time.
+    /// The time in which they moved.
     pub elapsed_ns: u64,
     /// The longest time between two that it sent.
     pub longest_gap_ns: u64,

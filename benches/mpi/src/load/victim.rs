@@ -10,14 +10,14 @@ use super::{Load, after};
 use crate::comm::Comm;
 use crate::library::{Case, Figures, Length, Plan, Timeline};
 
-/// What is measured beside a load, on ranks of its own.
+/// The measurement beside a load, on ranks of its own.
 #[derive(Clone, Copy)]
 pub struct Victim {
-    /// What they do.
+    /// The case that they measure.
     pub case: &'static Case,
-    /// With this size.
+    /// The size of their messages.
     pub size: usize,
-    /// How many of all ranks they are.
+    /// The share of all ranks that they are.
     pub share: Percent,
     /// They warm up so long.
     pub warmup: Nanos,
@@ -25,7 +25,7 @@ pub struct Victim {
     pub duration: Nanos,
 }
 
-/// When a load ends.
+/// The end of a load.
 #[derive(Clone, Copy)]
 pub enum End<'a> {
     /// After this time.
@@ -36,16 +36,16 @@ pub enum End<'a> {
     WithVictim(&'a Victim),
 }
 
-/// What came of it.
+/// The figures of load and victim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Of the ranks that made load.
+    /// The load of the ranks that made it.
     pub produced: Vec<Produced>,
-    /// Of the others.
+    /// The figures of the other ranks.
     pub victim: Option<Suffered>,
 }
 
-/// What a rank has to say to rank 0.
+/// A report of a rank to rank 0.
 #[derive(Serialize, Deserialize)]
 enum Part {
     Load(Produced),
@@ -54,7 +54,7 @@ enum Part {
 }
 
 impl Victim {
-    /// Which of so many ranks are victims: the share, spread evenly. Of half of them it is every second.
+    /// Those of so many ranks that are victims: the share, spread evenly. Half of them are every second rank.
     pub fn ranks(&self, ranks: usize) -> Vec<usize> {
         let until = |rank: usize| (rank as f64 * self.share.fraction()).floor();
         (0..ranks)
@@ -191,13 +191,13 @@ impl Outcome {
         self.produced.iter().map(|part| part.bandwidth).sum()
     }
 
-    /// What all of them moved, in percent of that.
+    /// The load that all of them moved, in percent of that.
     pub fn produced_level(&self) -> f64 {
         let moved = |part: &Produced| part.bandwidth * part.produced_level;
         self.produced.iter().map(moved).sum::<f64>() / self.bandwidth()
     }
 
-    /// How long the load lasted on the rank on which it lasted longest, in seconds.
+    /// The time that the load lasted on the rank on which it lasted longest, in seconds.
     pub fn seconds(&self) -> f64 {
         self.produced
             .iter()

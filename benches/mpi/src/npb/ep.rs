@@ -26,12 +26,12 @@ const PAIRS: usize = 1 << BATCH_LOG2;
 const LANES: usize = 8;
 const ANNULI: usize = 10;
 
-/// What a rank has found, or all of them.
+/// The findings of a rank, or of all of them.
 #[derive(Default)]
 struct Tally {
-    /// Of the deviates: these are verified.
+    /// The sums of the deviates: these are verified.
     sums: [f64; 2],
-    /// How many deviates lie in each annulus: nothing is verified against these.
+    /// The number of deviates in each annulus: nothing is verified against these.
     counts: [f64; ANNULI],
 }
 
@@ -88,7 +88,7 @@ struct Batch {
     greater: [f64; PAIRS],
 }
 
-/// Draws batches of pairs, of which the first has the number `start`.
+/// Draws batches of pairs. The first batch has the number `start`.
 fn tally(start: usize, batches: impl Iterator<Item = usize>) -> Tally {
     let mut x = streams(2 * PAIRS * start);
     let mut y = streams(2 * PAIRS * start + 1);

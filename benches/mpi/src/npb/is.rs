@@ -29,13 +29,13 @@ const TESTED: usize = 5;
 /// Keys that are put into buckets at a time: both they and the buckets are in the second-level cache.
 const CHUNK: usize = 1 << 16;
 
-/// What is sorted.
+/// The keys that are sorted.
 struct Problem {
     /// Keys of all ranks.
     keys: usize,
     /// Keys are below it.
     limit: u32,
-    /// How many parts of the range of keys are handed out to ranks.
+    /// The number of parts of the range of keys that are handed out to ranks.
     buckets: usize,
     tests: [Test; TESTED],
 }
@@ -145,15 +145,15 @@ struct Sort<'a> {
     /// A key without so many of its low bits is its bucket.
     shift: u32,
     keys: Vec<u32>,
-    /// How many keys of each [`CHUNK`] of them are in each bucket, and one chunk by buckets.
+    /// The number of keys of each [`CHUNK`] of them in each bucket, and one chunk by buckets.
     sizes: Vec<[u32; BUCKETS]>,
     chunk: Vec<u32>,
     /// All keys by the rank that has their bucket, and those that this rank has, of everybody. Once keys are sent, their
     /// memory has for each key that may be this rank's how many of those received are less.
     sent: Vec<u32>,
     received: Vec<u32>,
-    /// How many keys are less than all of this rank's; the first that may be its own, and how many different ones may;
-    /// and how many were received that belong elsewhere.
+    /// The number of keys that are less than all of this rank's; the first that may be its own, and how many different
+    /// ones may; and how many were received that belong elsewhere.
     lesser: u32,
     first: u32,
     values: usize,
@@ -210,7 +210,7 @@ impl<'a> Sort<'a> {
         self.count(&shares[rank]);
     }
 
-    /// How many keys of all ranks are in each bucket; and tells all ranks the keys that are tested.
+    /// The number of keys of all ranks in each bucket. It also tells all ranks the keys that are tested.
     fn bucket_sizes(&mut self) -> Vec<u32> {
         let mut all = vec![0; self.problem.buckets];
         for (chunk, sizes) in self.keys.chunks(CHUNK).zip(&mut self.sizes) {
@@ -286,7 +286,7 @@ impl<'a> Sort<'a> {
         sums_before(below);
     }
 
-    /// How many of the keys whose rank is known are with this rank and have it.
+    /// The number of keys with this rank that have the rank that is known for them.
     fn right(&self, iteration: usize) -> u64 {
         let right = |(test, key): &(&Test, &u32)| {
             let below = self.sent[..self.values].get(key.wrapping_sub(self.first) as usize);
@@ -300,7 +300,7 @@ impl<'a> Sort<'a> {
             .count() as u64
     }
 
-    /// Whether the keys are in order when each is put where its rank says, and none is less than those of the ranks
+    /// True if the keys are in order when each is put where its rank says, and none is less than those of the ranks
     /// before.
     fn sorts(self) -> bool {
         let (mut sorted, mut places) = (self.keys, self.sent);
@@ -366,7 +366,7 @@ fn shares(sizes: &[u32], ranks: usize, share: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// In place of each number, the sum of those before it.
+/// Puts the sum of the numbers before it in the place of each number.
 fn sums_before(numbers: &mut [u32]) {
     let mut sum = 0;
     for number in numbers {

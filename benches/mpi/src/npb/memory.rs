@@ -1,4 +1,4 @@
-//! How much memory a rank takes.
+//! The memory that a rank takes.
 
 use std::fs;
 

@@ -27,11 +27,11 @@ pub use outcome::{Check, Outcome};
 
 /// A benchmark.
 pub struct Kernel {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: Name,
-    /// What it does, in a line.
+    /// A line about what it does.
     pub title: &'static str,
-    /// On which numbers of ranks it runs.
+    /// The numbers of ranks that it runs on.
     pub ranks: Ranks,
     /// Runs it; called on every rank.
     pub run: fn(&Comm, Class) -> Outcome,
@@ -39,9 +39,9 @@ pub struct Kernel {
 
 /// The numbers of ranks that a benchmark runs on.
 pub struct Ranks {
-    /// In words, to follow "runs on".
+    /// The rule in words, to follow "runs on".
     pub rule: &'static str,
-    /// Whether a number is one of them, for a class.
+    /// True if a number is one of them, for a class.
     pub allows: fn(usize, Class) -> bool,
 }
 

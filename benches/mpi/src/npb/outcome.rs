@@ -1,11 +1,11 @@
-/// What a benchmark found, the same on every rank.
+/// The findings of a benchmark, the same on every rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Time of the part that is measured, of the slowest rank, in seconds.
     pub time_s: f64,
     /// Millions of operations in it, as the benchmark counts them.
     pub mop: f64,
-    /// What the result is verified against.
+    /// The checks of the result.
     pub checks: Vec<Check>,
 }
 
@@ -15,7 +15,7 @@ impl Outcome {
         self.mop / self.time_s
     }
 
-    /// Whether every check was passed; a result without checks is not verified.
+    /// True if every check was passed; a result without checks is not verified.
     pub fn verified(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(Check::passed)
     }
@@ -24,13 +24,13 @@ impl Outcome {
 /// A number of the result beside the one that is published for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// What it is.
+    /// The name of it.
     pub what: String,
-    /// What was computed.
+    /// The computed value.
     pub value: f64,
-    /// What is published.
+    /// The published value.
     pub expected: f64,
-    /// How far they may be apart: see [`Check::error`].
+    /// The distance that they may have: see [`Check::error`].
     pub tolerance: f64,
 }
 
@@ -45,7 +45,7 @@ impl Check {
         }
     }
 
-    /// Whether it is near enough. NaN never is.
+    /// True if it is near enough. NaN never is.
     pub fn passed(&self) -> bool {
         self.error() <= self.tolerance
     }

@@ -1,5 +1,5 @@
-//! How far apart the two CPUs are. On a virtual machine that is not always the same: its host moves them, between
-//! cores that share a cache and such that do not, and a round trip takes half as long again.
+//! The distance of the two CPUs. A virtual machine's may change: its host moves them between cores that share a
+//! cache and such that do not, and a round trip takes half as long again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -12,14 +12,14 @@ use crate::peers::{CLIENT_CPU, SERVER_CPU, quantile_of};
 
 const BATCHES: usize = 50;
 const BATCH: u32 = 2000;
-/// Cores that share a cache are 60 ns apart, others 300, where this was written. Neither scatters by a fifth.
+/// Cores that share a cache were 60 ns apart on the machine of this writing, others 300. Neither scatters by a fifth.
 const SAME: f64 = 1.5;
 
 /// A cache line by itself, and the one that is fetched with it.
 #[repr(align(128))]
 struct Line(AtomicU32);
 
-/// What a cache line takes to the other CPU and back, in nanoseconds. Takes some 10 to 30 ms.
+/// The time of a cache line to the other CPU and back, in nanoseconds. Takes some 10 to 30 ms.
 pub fn distance() -> f64 {
     let line = Line(AtomicU32::new(0));
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ pub fn distance() -> f64 {
     })
 }
 
-/// Whether they were as far apart each time.
+/// True if they were as far apart each time.
 pub fn is_same(distances: &[f64]) -> bool {
     let far = distances.iter().copied().fold(0.0, f64::max);
     let near = distances.iter().copied().fold(f64::INFINITY, f64::min);

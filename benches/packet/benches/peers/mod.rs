@@ -1,4 +1,4 @@
-//! What comparisons with other programs share: both ends on a CPU each, as processes that are ended.
+//! The common part of comparisons with other programs: both ends on a CPU each, as processes that are ended.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command};

@@ -22,32 +22,32 @@ use crate::transport::{Buffers, Link, Path, Plan, Progress, Role, Stream, Wait};
 /// Messages that may be under way, if nothing is said.
 pub const WINDOW: u32 = 100;
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct Bandwidth {
-    /// Over what.
+    /// The link.
     pub link: Link,
     /// Size of a message.
     pub size: Bytes,
-    /// How both ends wait.
+    /// The way that both ends wait.
     pub wait: Wait,
     /// Messages that may be under way: Q.
     pub window: u32,
-    /// Where messages lie in memory.
+    /// The buffers that messages lie in.
     pub buffers: Buffers,
-    /// Whether the other end streams, too.
+    /// True if the other end streams, too.
     pub both: bool,
-    /// The time for which this end computes whenever it has sent half a window.
+    /// The time that this end computes whenever it has sent half a window.
     pub computing: Nanos,
-    /// What is discarded at the beginning.
+    /// The messages that are discarded at the beginning.
     pub warmup: Length,
-    /// What is measured.
+    /// The messages that are measured.
     pub length: Length,
     /// The other end is asked how far it is if nothing came for this time.
     pub timeout: Nanos,
 }
 
-/// What was measured.
+/// The figures that were measured.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Messages that were finished in the time.
@@ -60,16 +60,16 @@ pub struct Outcome {
     pub time_ns: u64,
     /// Time from one half window to the next, in nanoseconds.
     pub halves: Vec<u64>,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// The path, where the transport knows it.
     pub path: Option<Path>,
 }
 
 impl Bandwidth {
-    /// What the ends do.
+    /// The plan of both ends.
     pub fn plan(&self) -> Plan {
-        /// What a note takes.
+        /// The bytes of a note.
         const NOTE: u64 = 16;
         let window = self.window;
         Plan {
@@ -122,7 +122,7 @@ impl Bandwidth {
 struct Pump<'a, N> {
     stream: Box<dyn Stream>,
     options: &'a Bandwidth,
-    /// What time it is, in ticks of the clock.
+    /// The present time, in ticks of the clock.
     now: N,
     clock: &'static Clock,
     pace: Pace,
@@ -232,18 +232,18 @@ pub struct Point {
     pub missing: u64,
     /// The time, in nanoseconds.
     pub time_ns: u64,
-    /// What came there, in bytes a second.
+    /// The bytes a second that came there.
     pub bytes_per_second: f64,
-    /// The same in messages.
+    /// The bandwidth in messages.
     pub messages_per_second: f64,
     /// Time from one half window to the next, in nanoseconds.
     pub half_window_ns: Summary,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
 }
 
 impl Point {
-    /// Of a finished run.
+    /// The point of a finished run.
     ///
     /// # Errors
     /// It was too short.
@@ -263,12 +263,12 @@ impl Point {
     }
 }
 
-/// So many in a time, in a second.
+/// The rate in a second of so many in a time.
 pub(super) fn rate(count: u64, time_ns: u64) -> f64 {
     count as f64 * 1e9 / time_ns.max(1) as f64
 }
 
-/// What holds for a stream of every size.
+/// The settings that hold for a stream of every size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     /// Messages that might be under way: Q.

@@ -28,7 +28,7 @@ pub struct Point {
     pub latency_ns: Summary,
     /// Messages that were lost in that.
     pub lost: u64,
-    /// Whether that ended before its time because there was no memory left for samples.
+    /// True if that ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// The stream from here.
     pub out: bandwidth::Point,
@@ -38,7 +38,7 @@ pub struct Point {
     pub bytes_per_second: f64,
 }
 
-/// What holds for messages of every size.
+/// The settings that hold for messages of every size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     /// Messages that might be under way in each direction: Q.

@@ -35,7 +35,7 @@ pub struct Point {
     /// The percentage of messages that lie in one and the same buffer; none in the other pattern.
     #[serde(deserialize_with = "Option::deserialize")]
     pub reuse_percent: Option<u8>,
-    /// How many buffers that makes.
+    /// The number of buffers that this makes.
     pub buffers: usize,
     /// Round trips.
     pub latency: Latency,
@@ -43,7 +43,7 @@ pub struct Point {
     pub bandwidth: bandwidth::Point,
 }
 
-/// What holds for every pattern.
+/// The settings that hold for every pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     /// Messages that might be under way in the stream: Q.

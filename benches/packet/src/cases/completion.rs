@@ -18,7 +18,7 @@ use super::rtt::{Length, Rtt, summary};
 use crate::Error;
 use crate::transport::{Link, Operation, Path, Verbs, Wait};
 
-/// How often each way has its turn.
+/// The number of turns of each way.
 const TURNS: u64 = 5;
 
 /// A way to see that a message has come.
@@ -38,7 +38,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// In words.
+    /// The way in words.
     pub fn words(self) -> &'static str {
         match self {
             Way::PollMemory => "polling memory",
@@ -57,7 +57,7 @@ pub struct Point {
     pub size: u64,
     /// The way, at both ends.
     pub way: Way,
-    /// How messages were waited for in it.
+    /// The way that messages were waited for in it.
     pub wait: Wait,
     /// The path of this end, where the transport knows it.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -67,20 +67,20 @@ pub struct Point {
     pub operation: Option<Operation>,
     /// Messages without an answer.
     pub lost: u64,
-    /// Whether a turn ended before its time because there was no memory left for samples.
+    /// True if a turn ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// Round trips, in nanoseconds.
     pub rtt_ns: Summary,
     /// Half the median round trip.
     pub one_way_median_ns: f64,
-    /// By how much that is above the first way's with messages of the same size.
+    /// The time that it takes beyond the first way's with messages of the same size.
     pub added_ns: f64,
 }
 
-/// What holds for every way; the one that costs least in theory is the first.
+/// The settings that hold for every way; the one that costs least in theory is the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
-    /// How often each way had its turn.
+    /// The number of turns of each way.
     pub turns: u64,
 }
 
@@ -206,7 +206,7 @@ fn at_size(options: &Rtt, address: SocketAddr) -> Result<Vec<Point>, Error> {
     Ok(points)
 }
 
-/// What the turns of a way have come to.
+/// The result of the turns of a way.
 #[derive(Clone, Default)]
 struct Measured {
     samples: Vec<u64>,

@@ -38,11 +38,11 @@ pub struct Point {
     pub receive_ns: Summary,
     /// Messages that were waited for in vain, in both.
     pub lost: u64,
-    /// Whether one of them ended before its time because there was no memory left for samples.
+    /// True if one of them ended before its time because there was no memory left for samples.
     pub memory_full: bool,
 }
 
-/// What holds for every number of slaves.
+/// The settings that hold for every number of slaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
     /// Size of a message in bytes.
@@ -136,7 +136,7 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report<Point>, 
 
 struct Master<'a, N> {
     options: &'a Rtt,
-    /// What time it is, in ticks of the clock.
+    /// The present time, in ticks of the clock.
     now: N,
     clock: &'static Clock,
     slaves: Vec<Slave>,
@@ -148,7 +148,7 @@ struct Master<'a, N> {
 struct Slave {
     address: SocketAddr,
     connection: Box<dyn Connection>,
-    /// Of this one: that others answer does not make a dead one's silence shorter.
+    /// The silence of this slave alone: the answers of others do not make a dead one's silence shorter.
     silence: Silence,
 }
 
@@ -197,7 +197,7 @@ impl<'a, N: Fn() -> u64> Master<'a, N> {
             (self.options.warmup, &mut Samples::discarded()),
             (self.options.length, &mut samples),
         ] {
-            // What the warm-up has lost is not counted.
+            // The losses of the warm-up are not counted.
             self.lost = 0;
             let (count, time) = match length {
                 Length::Messages(count) => (count, u64::MAX),
@@ -258,7 +258,7 @@ impl<'a, N: Fn() -> u64> Master<'a, N> {
         let mut since = None;
         loop {
             match slave.connection.receive() {
-                // Where nothing is lost the next one is the one.
+                // The next one is the one if nothing is lost.
                 Ok(Some(number)) if is_reliable || number == self.iteration => {
                     slave.silence.end();
                     return Ok(true);

@@ -1,12 +1,12 @@
-//! How long something is measured.
+//! The length of a measurement.
 
 use jitterlab_base::units::Nanos;
 
-/// How long something goes on.
+/// The length of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// For so many messages.
+    /// So many messages.
     Messages(u64),
-    /// For so long.
+    /// So much time.
     Time(Nanos),
 }

@@ -31,7 +31,7 @@ pub const DURATION: Nanos = Nanos(500_000_000);
 /// The time to warm up of other cases than [`rtt`], if nothing is said.
 pub const WARMUP: Nanos = Nanos(50_000_000);
 
-/// What is measured: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
+/// The cases: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Round trips of messages of one size.
@@ -42,7 +42,7 @@ pub enum Case {
     Bandwidth,
     /// Both directions at once.
     Bidirectional,
-    /// What the CPU has to do.
+    /// The CPU's work for communication.
     Overhead,
     /// Ways to see that a message has come.
     Completion,
@@ -65,7 +65,7 @@ named!(
 );
 
 impl Case {
-    /// What it measures, in a line.
+    /// A line about what it measures.
     pub fn meaning(self) -> &'static str {
         match self {
             Case::Rtt => "ping-pong: the round-trip time of one message at a time",

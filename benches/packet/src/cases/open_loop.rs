@@ -25,10 +25,10 @@ pub use super::pacing::{Loop, Open, Spacing, TwoLoops};
 
 /// The most messages under way, if nothing is said.
 pub const WINDOW: u32 = 1024;
-/// The most messages of which is known what has become.
+/// The most messages whose fate is kept.
 const MOST_PLACES: u64 = 1 << 22;
 
-/// When messages are due.
+/// The times when messages are due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timetable {
     /// Messages a second.
@@ -41,17 +41,17 @@ pub struct Timetable {
     pub window: u32,
 }
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct OpenLoop {
     /// Over what, and for how long.
     pub rtt: Rtt,
-    /// When messages are due.
+    /// The times when messages are due.
     pub timetable: Timetable,
 }
 
 impl OpenLoop {
-    /// What the ends do.
+    /// The plan of both ends.
     pub fn plan(&self) -> Plan {
         Plan {
             buffers: ahead(&self.rtt.link, self.timetable.window),
@@ -65,7 +65,7 @@ impl OpenLoop {
     /// The link cannot carry such messages, nobody answers, or the peer goes away or falls silent.
     pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
         let connection = self.rtt.link.unwaited(address, &self.plan())?;
-        // Who sleeps until the next message is due is woken then, and not 50 us later.
+        // A thread that sleeps until the next message is due is woken then, and not 50 us later.
         let _ = prctl::set_timerslack(1);
         let clock = Clock::global();
         self.run_on(connection, || clock.now())
@@ -178,7 +178,7 @@ impl Due {
         self.number += 1;
         match &mut self.drawn {
             Some(gaps) => self.ticks += gaps.draw(),
-            // Not a sum, whose rounding would add up.
+            // A product, and no sum, whose rounding would add up.
             None => self.ticks = self.number as f64 * self.gap,
         }
     }
@@ -194,7 +194,7 @@ enum Last {
 }
 
 impl Last {
-    /// That of a part of this length which begins behind a message, or at a time.
+    /// The end of a part of this length, which begins behind a message, or at a time.
     fn of(length: Length, number: u64, ticks: f64, clock: &Clock) -> Self {
         match length {
             Length::Messages(count) => Last::Number(number.saturating_add(count)),
@@ -211,7 +211,7 @@ impl Last {
     }
 }
 
-/// What has become of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     UnderWay,
@@ -228,7 +228,7 @@ struct Message {
     fate: Fate,
 }
 
-/// What is known of all messages; times in ticks.
+/// The account of all messages; times in ticks.
 struct Account<'a> {
     options: &'a OpenLoop,
     clock: &'static Clock,
@@ -239,7 +239,7 @@ struct Account<'a> {
     is_warm: bool,
     /// When what is measured begins, after the start.
     begin: f64,
-    /// How long an answer may take: over a reliable link as long as it likes.
+    /// The time that an answer may take: over a reliable link as long as it likes.
     limit: u64,
     timeout: u64,
     /// Messages, each in the place of its number modulo their count.
@@ -269,7 +269,7 @@ impl<'a> Account<'a> {
         let timeout = clock.ns_to_ticks(rtt.timeout.0);
         let is_reliable = rtt.link.is_reliable();
         let due = Due::new(timetable, clock);
-        // Of what may be lost, as many again as are sent until it is known to be.
+        // There are more places if messages may be lost: for as many as are sent until a loss is known.
         let forgotten = match is_reliable {
             true => 0.0,
             false => 2.0 * timeout as f64 / due.gap,
@@ -330,7 +330,7 @@ impl<'a> Account<'a> {
         number as usize & (self.messages.len() - 1)
     }
 
-    /// Whether all have been sent.
+    /// True if all have been sent.
     #[inline]
     fn is_sent(&self) -> bool {
         !self.is_warm && self.last.is_before(&self.due)
@@ -347,7 +347,7 @@ impl<'a> Account<'a> {
         (is_due && is_room).then_some(number)
     }
 
-    /// How long nothing has to be done but to take what comes.
+    /// The time for which nothing has to be done but to take what comes.
     #[inline]
     fn wait(&self, now: u64) -> Duration {
         /// So long where a message is due and there is no room for it.
@@ -428,7 +428,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Time has passed: gives up what is lost. Whether to look after the other end, of which nothing was heard for long.
+    /// Gives up what is lost by `now`. True if the other end, of which nothing was heard for long, has to be looked after.
     #[inline]
     fn pass(&mut self, now: u64) -> Result<bool, Error> {
         let is_silent = self.under_way > 0 && now.saturating_sub(self.heard) > self.timeout;
@@ -454,13 +454,13 @@ impl<'a> Account<'a> {
         Ok(is_silent)
     }
 
-    /// Whether there is nothing left to be sent, or no time for it, and nothing left to be waited for.
+    /// True if there is nothing left to be sent, or no time for it, and nothing left to be waited for.
     #[inline]
     fn is_over(&self, now: u64) -> bool {
         self.under_way == 0 && (self.is_sent() || self.is_late(now))
     }
 
-    /// Whether the time is over for what has not been sent.
+    /// True if the time is over for what has not been sent.
     #[inline]
     fn is_late(&self, now: u64) -> bool {
         match self.last {
@@ -469,7 +469,7 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// How it went. What was due and was not sent is gone through for that.
+    /// The figures of the loop. Messages that were due and were not sent are gone through for that.
     fn went(mut self) -> Open {
         let Timetable {
             rate,

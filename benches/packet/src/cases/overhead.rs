@@ -1,13 +1,14 @@
 //! `overhead`: what the CPU has to do for communication (interconnect-microbenchmarks, "Host communication
 //! overhead").
 //!
-//! In the latency test: the time that the call takes which sends a message, and that of the call which
-//! receives one that is already there, measured apart by waiting between the two for longer than a round
-//! trip takes (as o_s and o_r of LogP are: Culler, Liu, Martin, Yoshikawa: Assessing fast network
-//! interfaces, IEEE Micro 16(1), 1996); and the CPU time of the thread for a round trip in an
-//! ordinary ping-pong.
+//! The latency test measures three durations. Two are those of the call that sends a message, and of the
+//! call that receives one that is already there. They are measured apart by waiting between the two for
+//! longer than a round trip takes (as o_s and o_r of LogP are: Culler, Liu, Martin, Yoshikawa: Assessing
+//! fast network interfaces, IEEE Micro 16(1), 1996). The third is the CPU time of the thread for a round
+//! trip in an ordinary ping-pong.
 //!
-//! In the bandwidth test: a time of computing after each window is filled, grown until bandwidth drops.
+//! The bandwidth test computes for a time after each window is filled. That time is grown until
+//! bandwidth drops.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -31,10 +32,10 @@ use crate::transport::{Path, Plan};
 
 /// Bandwidth has dropped when less than this part of it is left.
 pub const LEFT: f64 = 0.95;
-/// Parts of the time that are computed in, of that of a half window without computing: coarse steps, in which bandwidth
-/// drops somewhere.
+/// The times of computing, as parts of the time of a half window without computing: coarse steps. Bandwidth drops
+/// within one of them.
 const COARSE: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5];
-/// So many finer steps lie between the last one that it held in and the first one that it had dropped in.
+/// The number of finer steps between the last coarse one that held and the first one that had dropped.
 const FINE: u32 = 9;
 
 /// The overhead of messages of one size.
@@ -50,7 +51,7 @@ pub struct Point {
     pub cpu_ns_per_round_trip: f64,
     /// The median round trip in the same run, in nanoseconds.
     pub rtt_median_ns: f64,
-    /// Whether that ended before its time because there was no memory left for samples.
+    /// True if that ended before its time because there was no memory left for samples.
     pub memory_full: bool,
 }
 
@@ -65,7 +66,7 @@ pub struct Beside {
     pub bytes_per_second: f64,
     /// The part of the bandwidth without computing that this is.
     pub left: f64,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
 }
 
@@ -214,7 +215,7 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
     Ok((point, pinger.path()))
 }
 
-/// As many messages as fit into the time with pauses between.
+/// The number of messages that fit into the time with pauses between.
 fn calls(length: Length, rtt: &Summary) -> u64 {
     match length {
         Length::Messages(count) => count,
@@ -272,7 +273,7 @@ fn beside(
     Ok((alone, all))
 }
 
-/// The greatest share up to which bandwidth held.
+/// The greatest share of computing at which bandwidth held.
 fn room(beside: &[Beside]) -> Option<f64> {
     let held = beside.iter().take_while(|point| point.left >= LEFT);
     held.last().map(|point| point.share)

@@ -1,22 +1,22 @@
-//! How messages follow each other: in a closed loop or in an open one.
+//! The pace of messages: in a closed loop or in an open one.
 
 use jitterlab_base::named;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How far the messages of an open loop are apart.
+/// The distance between the messages of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Spacing {
     /// All alike.
     #[default]
     Fixed,
-    /// As of events that are independent of each other.
+    /// The distance between events that are independent of each other.
     Exponential,
 }
 
 named!(Spacing, serde, "a kind of gaps", Fixed => "fixed", Exponential => "exponential");
 
-/// How messages followed each other. What was measured in the one loop is not to be compared with what was measured in the other.
+/// The loop of messages. Measurements in the one loop are not to be compared with those in the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Loop {
@@ -27,7 +27,7 @@ pub enum Loop {
 }
 
 impl Loop {
-    /// In a word: `closed` or `open`.
+    /// The loop in a word: `closed` or `open`.
     pub fn name(&self) -> &'static str {
         match self {
             Loop::Closed => "closed",
@@ -45,15 +45,15 @@ impl Loop {
 pub struct TwoLoops {
     /// The one's way of measuring.
     pub a: String,
-    /// Which that is: `closed` or `open`.
+    /// The loop of a: `closed` or `open`.
     pub loop_of_a: String,
     /// The other's.
     pub b: String,
-    /// Which that is.
+    /// The loop of b.
     pub loop_of_b: String,
 }
 
-/// How an open loop went. Rates in messages a second.
+/// The figures of an open loop. Rates in messages a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Open {
     /// The rate that was asked for.
@@ -70,6 +70,6 @@ pub struct Open {
     pub most_under_way: u32,
     /// Messages that could not be sent before the end.
     pub unsent: u64,
-    /// By how much a message was sent too late, at most, in nanoseconds.
+    /// The longest time that a message was sent too late, in nanoseconds.
     pub latest_ns: u64,
 }

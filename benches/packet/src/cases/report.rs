@@ -1,4 +1,4 @@
-//! What a case has found, in the form that is printed, stored and read back.
+//! The report of a case, in the form that is printed, stored and read back.
 
 use jitterlab_base::clock::{Clock, Source};
 use jitterlab_base::print::{Part, Text};
@@ -20,33 +20,33 @@ use crate::transport::{Link, Path, Transport, Wait};
 pub struct Report<P: Point> {
     /// The case.
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The setting of the measurements.
     #[serde(flatten)]
     pub setting: Setting,
-    /// What else holds for all points.
+    /// The other settings that hold for all points.
     #[serde(flatten)]
     pub common: P::Common,
-    /// What was found, in the order in which it was measured.
+    /// The points, in the order in which they were measured.
     pub points: Vec<P>,
 }
 
 /// A point of a report.
 pub trait Point: Sized + Serialize + DeserializeOwned + 'static {
-    /// What holds for all points of a report; `()` where nothing does.
+    /// The settings that hold for all points of a report; `()` where there are none.
     type Common: Serialize + DeserializeOwned;
 
     /// The columns of its table for people; the first one names the point.
     const COLUMNS: &'static [Column<Self>];
 
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     fn memory_full(&self) -> bool;
 
-    /// What the head of the text says behind the case, what carried the messages, and how they were waited for.
+    /// The head of the text behind the case: what carried the messages, and how they were waited for.
     fn head(_report: &Report<Self>) -> String {
         String::new()
     }
 
-    /// What the text says behind the table of points.
+    /// The rest of the text, behind the table of points.
     fn rest(_report: &Report<Self>) -> Vec<Part> {
         Vec::new()
     }
@@ -74,7 +74,7 @@ impl<P: Point> Text for Report<P> {
     }
 }
 
-/// What is said of a measurement without memory for more samples.
+/// The words about a measurement without memory for more samples.
 pub(super) const MEMORY_FULL: &str = "ended before its time, the memory for samples was full";
 
 /// A table of some rows.
@@ -90,20 +90,20 @@ pub(super) fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// What a case was measured over, and with.
+/// The setting in which a case was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
     /// The path of this end, where the transport knows it, and all messages went over the same.
     #[serde(deserialize_with = "Option::deserialize")]
     pub path: Option<Path>,
-    /// How messages were waited for, where all were in the same way.
+    /// The way that messages were waited for, if it was one for all.
     #[serde(deserialize_with = "Option::deserialize")]
     pub wait: Option<Wait>,
     /// The CPUs that the measuring thread may run on.
     pub cpus: Vec<usize>,
-    /// What times were measured with.
+    /// The clock that times were measured with.
     pub clock: Source,
     /// Time that one reading takes.
     pub clock_read_ns: f64,
@@ -112,7 +112,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// That of the calling thread.
+    /// The setting of the calling thread.
     pub fn now(link: &Link, wait: impl Into<Option<Wait>>, path: Option<Path>) -> Self {
         let clock = Clock::global();
         Setting {
@@ -126,19 +126,19 @@ impl Setting {
         }
     }
 
-    /// What carried the messages for people, to follow what was measured.
+    /// The carrier of the messages for people, to follow what was measured.
     pub(super) fn over(&self) -> String {
         let path = self.path.as_ref();
         let path = path.map_or(String::new(), |path| format!(" ({path})"));
         format!(" over {}{path}", self.transport)
     }
 
-    /// How they were waited for, to follow something else.
+    /// The way that they were waited for, to follow something else.
     pub(super) fn waiting(&self) -> String {
         self.wait.map_or(String::new(), |wait| format!(", {wait}"))
     }
 
-    /// Where, and with what, times were measured, for people.
+    /// The place of the measurement and its clock, for people.
     pub(super) fn clock(&self) -> String {
         let on = match self.cpus[..] {
             [cpu] => format!("on CPU {cpu}; "),

@@ -29,25 +29,25 @@ pub const WARMUP: Nanos = Nanos(200_000_000);
 /// The time after which a message without an answer is lost, if nothing is said.
 pub const TIMEOUT: Nanos = Nanos(100_000_000);
 
-/// What is measured.
+/// The measurement that is made.
 #[derive(Debug, Clone)]
 pub struct Rtt {
-    /// Over what.
+    /// The link.
     pub link: Link,
     /// Size of the message and of its answer.
     pub size: Bytes,
-    /// How answers are waited for.
+    /// The way that answers are waited for.
     pub wait: Wait,
-    /// What is discarded at the beginning.
+    /// The messages that are discarded at the beginning.
     pub warmup: Length,
-    /// What is measured.
+    /// The messages that are measured.
     pub length: Length,
     /// A message without an answer after this time is lost; over a reliable link it goes on being
     /// waited for.
     pub timeout: Nanos,
 }
 
-/// What was measured. Every sample is there, in the order in which they were taken.
+/// The measurement. It has every sample, in the order in which they were taken.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// RTT of each answered message, in nanoseconds.
@@ -60,11 +60,11 @@ pub struct Outcome {
     pub duplicates: u64,
     /// Messages of the warm-up.
     pub discarded: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// The path, where the transport knows it.
     pub path: Option<Path>,
-    /// How messages followed each other.
+    /// The loop in which messages followed each other.
     pub pacing: Loop,
 }
 
@@ -140,10 +140,10 @@ struct Counts {
 pub(super) struct Pinger<'a, N> {
     connection: Box<dyn Connection>,
     options: &'a Rtt,
-    /// What time it is, in ticks of the clock.
+    /// The present time, in ticks of the clock.
     now: N,
     clock: &'static Clock,
-    /// What an answer may take, in ticks: over a reliable link as long as it likes.
+    /// The time that an answer may take, in ticks: over a reliable link as long as it likes.
     limit: u64,
     /// The part of a number that a message carries.
     carried: u64,
@@ -153,9 +153,9 @@ pub(super) struct Pinger<'a, N> {
     counts: Counts,
     /// Sequence numbers up to this one are not counted.
     forgotten: u64,
-    /// Of the others, those that have been given up.
+    /// Messages among the others that have been given up.
     missing: Vec<u64>,
-    /// Whether both ends send at once.
+    /// True if both ends send at once.
     in_step: bool,
     /// Whether they do not yet, or not since a loss: the time until the next answer says nothing.
     is_out_of_step: bool,
@@ -222,8 +222,8 @@ impl<'a, N: Fn() -> u64> Pinger<'a, N> {
         Ok(end.map(|end| (begin, end)))
     }
 
-    /// The same with a pause between, at the end of which the answer is there: the ticks that the two calls
-    /// took.
+    /// The same with a pause before the answer is read, so that it is there by then. Gives the ticks of the
+    /// two calls.
     pub fn calls(&mut self, pause: Nanos) -> Result<Option<[u64; 2]>, Error> {
         let begin = (self.now)();
         self.send()?;
@@ -293,7 +293,7 @@ impl<'a, N: Fn() -> u64> Pinger<'a, N> {
         }
     }
 
-    /// From now on messages are counted, and those before no longer, whatever may come of them.
+    /// Counts messages from now on, and those before no longer, whatever may come of them.
     fn forget(&mut self) {
         self.counts = Counts::default();
         self.missing.clear();
@@ -348,12 +348,12 @@ pub struct Report {
     /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
-    /// How messages followed each other.
+    /// The loop in which messages followed each other.
     #[serde(rename = "loop")]
     pub pacing: Loop,
     /// Messages that were discarded as warm-up.
     pub discarded: u64,
-    /// What was measured.
+    /// The figures that were measured.
     #[serde(flatten)]
     pub point: Point,
 }
@@ -369,7 +369,7 @@ pub struct Point {
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
     /// Round trips.
     pub rtt_ns: Summary,
@@ -378,7 +378,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Of a finished run.
+    /// The point of a finished run.
     ///
     /// # Errors
     /// There is no sample.
@@ -397,7 +397,7 @@ impl Point {
 }
 
 impl Report {
-    /// Of a finished run.
+    /// The report of a finished run.
     ///
     /// # Errors
     /// There is no sample.
@@ -488,7 +488,7 @@ impl Text for Report {
     }
 }
 
-/// How an open loop went, for people.
+/// The figures of an open loop, for people.
 fn rates(open: &Open) -> String {
     format!(
         "{} messages a second asked for, {} sent, {} gaps; {} not sent; at most {} of {} under way, and {} late; \

@@ -1,4 +1,4 @@
-//! Where samples are kept while they are taken, and published to whoever follows.
+//! The memory for samples while they are taken, and their publication to whoever follows.
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Nanos;
@@ -26,7 +26,7 @@ impl Samples {
         Samples::room_for(length, LEAST, what)
     }
 
-    /// The same for samples of which each takes at least so long.
+    /// The same for samples that each take at least so long.
     pub fn room_for(length: Length, least: Nanos, what: impl std::fmt::Display) -> Self {
         let capacity = match length {
             Length::Messages(count) => count,
@@ -64,7 +64,7 @@ impl Samples {
         if self.ticks.capacity() == 0 {
             return true;
         }
-        // Never more than there is room for: nothing is allocated.
+        // No more is kept than there is room for: nothing is allocated.
         if self.ticks.len() < self.ticks.capacity() {
             self.ticks.push(ticks);
             self.live.sample(|| self.clock.ticks_to_ns(ticks));
@@ -72,12 +72,12 @@ impl Samples {
         self.ticks.len() < self.ticks.capacity()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.ticks.is_empty()
     }
 
-    /// Whether samples for a time have filled their memory.
+    /// True if samples for a time have filled their memory.
     pub fn is_full(&self, length: Length) -> bool {
         matches!(length, Length::Time(_)) && self.ticks.len() == self.ticks.capacity()
     }

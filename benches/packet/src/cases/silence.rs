@@ -1,4 +1,4 @@
-//! How long an end that does not answer in time is borne with.
+//! The patience with an end that does not answer in time.
 
 use jitterlab_base::units::Nanos;
 

@@ -1,5 +1,5 @@
-//! What some cases are told beside what every case is told, and how much each measures: for the command line, and for
-//! experiment files.
+//! The options that some cases have beside the common ones, and the number of measurements of each: for the command
+//! line, and for experiment files.
 
 use Case::{Bandwidth, Bidirectional, BufferReuse, Completion, HotSpot, Latency, Overhead, Rtt};
 
@@ -8,26 +8,26 @@ use jitterlab_base::units::Bytes;
 use super::{Case, bandwidth, buffer_reuse, hot_spot, open_loop, rtt};
 use crate::transport::{Link, Transport};
 
-/// What only some cases are told.
+/// The options that only some cases have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// One size of messages, and no list.
     OneSize,
     /// A list of sizes.
     Sizes,
-    /// How many messages may be under way.
+    /// The number of messages that may be under way.
     Window,
-    /// In how many buffers messages lie in turn.
+    /// The number of buffers in which messages lie in turn.
     Buffers,
-    /// Which share of the messages lies in one buffer.
+    /// The share of the messages that lies in one buffer.
     Reuse,
-    /// How many servers there are.
+    /// The number of servers.
     Slaves,
-    /// When messages are due.
+    /// The rate at which messages are due.
     Rate,
-    /// What becomes of single samples.
+    /// The fate of single samples.
     Samples,
-    /// How a message is waited for.
+    /// The way that a message is waited for.
     Wait,
 }
 
@@ -123,7 +123,7 @@ impl Case {
         }
     }
 
-    /// How many measurements it takes, at least and at most, with so many sizes, patterns of buffers and servers. Each has a
+    /// The number of measurements, at least and at most, with so many sizes, patterns of buffers and servers. Each has a
     /// warm-up. No sizes and no patterns are the usual ones.
     pub fn measurements(self, sizes: usize, patterns: usize, servers: u8) -> [u32; 2] {
         let or = |count: usize, usual: usize| if count == 0 { usual } else { count } as u32;

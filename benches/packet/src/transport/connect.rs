@@ -33,7 +33,7 @@ impl Link {
         })
     }
 
-    /// The same for a client that has many messages under way, each of which is answered.
+    /// The same for a client with many messages under way. Each of them is answered.
     ///
     /// # Errors
     /// As those of [`Link::connect`].

@@ -1,4 +1,4 @@
-//! What every transport is to whoever measures over it: the ends of its connections.
+//! The ends of connections, as every transport has them for whoever measures over it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -68,7 +68,7 @@ pub trait Unwaited {
     }
 }
 
-/// One end of a stream of messages, of which many are under way at a time. No call waits but `idle`.
+/// One end of a stream with many messages under way at a time. No call waits but `idle`.
 pub trait Stream {
     /// Sends the next message, if there is room for it; whether there was.
     ///
@@ -108,7 +108,7 @@ pub trait Stream {
     }
 }
 
-/// How far a stream is, at one end.
+/// The progress of a stream, at one end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Messages of this end that are no longer under way: the other end has them, or they are missing.

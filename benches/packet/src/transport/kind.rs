@@ -1,8 +1,8 @@
-//! Which transports there are, and how a message is waited for.
+//! The transports, and the ways to wait for a message.
 
 use jitterlab_base::named;
 
-/// What carries the messages.
+/// A transport of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Datagrams: a message may be lost, late or doubled.
@@ -31,7 +31,7 @@ impl Transport {
         }
     }
 
-    /// How messages are waited for where nothing else is said.
+    /// The way that messages are waited for where nothing else is said.
     pub fn usual_wait(self) -> Wait {
         match self {
             Transport::Udp | Transport::Tcp => Wait::Block,
@@ -42,13 +42,13 @@ impl Transport {
 
 named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs", Shm => "shm");
 
-/// How the arrival of a message is waited for.
+/// The way that the arrival of a message is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Wait {
-    /// In the kernel, which wakes the process: the CPU is free meanwhile.
+    /// The kernel waits, and wakes the process: the CPU is free meanwhile.
     #[default]
     Block,
-    /// By asking again and again: the CPU is held, and no wake-up is paid for.
+    /// Asks again and again: the CPU is held, and no wake-up is paid for.
     Poll,
 }
 

@@ -1,4 +1,4 @@
-//! What an end of a stream knows of it where the ends tell each other: over sockets, and datagrams of verbs.
+//! The knowledge of an end about its stream, where the ends tell each other: over sockets, and datagrams of verbs.
 //!
 //! Beside messages there are notes of 16 bytes. The two upper bits of the first word of either say what
 //! it is; the other 62 are the number of a message. That of a note: the greatest one that has come, or that it was
@@ -18,11 +18,11 @@ const NUMBER: u64 = IS_ASKED - 1;
 pub(super) enum Head {
     /// A message.
     Message(u64),
-    /// How far the other end is.
+    /// The progress of the other end.
     Note,
 }
 
-/// What one end knows.
+/// The knowledge of one end.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     half: u64,
@@ -31,7 +31,7 @@ pub(super) struct Ledger {
     greatest: u64,
     /// Half windows that have come as far as was told.
     told: u64,
-    /// What the other end had sent when it asked.
+    /// The number that the other end had sent when it asked.
     asked: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Ledger {
         self.sent += 1;
     }
 
-    /// What a word begins.
+    /// The kind of message that a word begins.
     #[inline]
     pub fn head(word: u64) -> Head {
         match word & (IS_NOTE | IS_ASKED) {
@@ -96,7 +96,7 @@ impl Ledger {
             self.asked = Some(number);
             return;
         }
-        // What it says it has got must have been sent.
+        // The messages that it says it has got must have been sent.
         let finished = number.min(self.sent);
         if finished >= self.progress.finished {
             self.progress.finished = finished;
@@ -109,7 +109,7 @@ impl Ledger {
         note(IS_ASKED | self.sent, 0)
     }
 
-    /// What is to be told to the other end now.
+    /// The note for the other end that is due now.
     #[inline]
     pub fn due(&self) -> Option<[u8; NOTE]> {
         let is_half = self.greatest >= (self.told + 1) * self.half;
@@ -127,7 +127,7 @@ impl Ledger {
         self.asked = None;
     }
 
-    /// How far things are.
+    /// The progress so far.
     #[inline]
     pub fn progress(&self) -> Progress {
         self.progress

@@ -1,4 +1,4 @@
-//! What a case is measured over: a transport, and what there is to say about it.
+//! The links that a case is measured over: a transport, and what there is to say about it.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ use crate::Error;
 /// The most memory for the messages of one direction, in bytes.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// What a case is measured over.
+/// A link that a case is measured over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
     /// UDP.
@@ -49,7 +49,7 @@ impl Link {
         }
     }
 
-    /// Whether every message arrives, once and in order, or the connection breaks.
+    /// True if every message arrives, once and in order, or the connection breaks.
     pub fn is_reliable(&self) -> bool {
         match self {
             Link::Udp => false,
@@ -101,7 +101,7 @@ impl Link {
         }
         let (mut least, most) = self.sizes().into_inner();
         if matches!(plan.role, Role::Both { .. }) {
-            // Among them are notes, from which they are told by their number.
+            // Some messages are notes; the number tells these from the others.
             least = least.max(NOTE as u64);
         }
         if let Some(size) = [plan.size, plan.answer]

@@ -1,4 +1,4 @@
-//! How messages go over verbs: what may be chosen, and the path that they took.
+//! The options of messages over verbs, and the path that they took.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use jitterlab_base::named;
 use jitterlab_verbs::Service;
 use serde::{Deserialize, Serialize};
 
-/// How messages go over verbs.
+/// The options of messages over verbs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Verbs {
-    /// What carries a message.
+    /// The operation that carries a message.
     pub operation: Operation,
-    /// What the network promises.
+    /// The promise of the network.
     pub service: Service,
-    /// Where the device takes a message from.
+    /// The memory that the device takes a message from.
     pub inline: Inline,
 }
 
@@ -33,7 +33,7 @@ pub enum Operation {
 /// Whether a message is put into the work request itself, so that the device need not fetch it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Inline {
-    /// Where it is short, and the device can.
+    /// The message is inline if it is short, and the device can.
     #[default]
     Auto,
     /// Always.
@@ -52,11 +52,11 @@ pub struct Path {
     /// The entry of the GID table that it sends from; none where LIDs address.
     #[serde(deserialize_with = "Option::deserialize")]
     pub gid_index: Option<u8>,
-    /// What carried a message.
+    /// The operation that carried a message.
     pub operation: Operation,
-    /// What the network promised.
+    /// The promise of the network.
     pub service: Service,
-    /// Whether messages were in the work requests themselves.
+    /// True if messages were in the work requests themselves.
     pub inline: bool,
     /// The longest packet, in bytes.
     pub mtu: u16,

@@ -1,26 +1,26 @@
-//! What a client asks of a server, and how it says that.
+//! The request of a client to a server, and its words.
 //!
 //! Numbers are little-endian. Nothing that is read decides how much is read on or reserved before
 //! [`Link::check_plan`](super::Link::check_plan) has looked at it.
 
 use super::kind::Wait;
 
-/// What the two ends do.
+/// The plan of the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// What the server does with messages.
+    /// The role of the server.
     pub role: Role,
-    /// How both ends wait for them.
+    /// The way that both ends wait for them.
     pub wait: Wait,
     /// Bytes of a message to the server.
     pub size: u64,
     /// Bytes of a message from it.
     pub answer: u64,
-    /// Where messages lie in memory, at both ends.
+    /// The buffers that messages lie in, at both ends.
     pub buffers: Buffers,
 }
 
-/// What a server does with messages.
+/// The role of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Answers those whose number leaves `rest` when divided by `every`.
@@ -44,13 +44,13 @@ pub enum Role {
     },
 }
 
-/// Which buffer a message lies in: the paper's two patterns of buffer reuse (interconnect-microbenchmarks,
-/// "Impact of buffer reuse").
+/// The buffer that a message lies in: the paper's two patterns of buffer reuse
+/// (interconnect-microbenchmarks, "Impact of buffer reuse").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffers {
     /// So many, one after the other.
     Fifo(u32),
-    /// Of so many messages this percentage takes one and the same, all others one each of their own.
+    /// So many messages. This percentage of them takes one and the same buffer, all others one each of their own.
     Reuse {
         /// 0 to 100.
         percent: u8,
@@ -63,11 +63,11 @@ pub enum Buffers {
 pub(super) const HELLO: &[u8; 8] = b"jlplan 1";
 /// The length of a plan in words.
 pub(super) const WORDS: usize = 40;
-/// The most buffers, and the most messages of which one is answered.
+/// The most buffers, and the most messages to one answer.
 const MOST: u32 = 1 << 20;
 /// The largest window.
 pub const MOST_WINDOW: u32 = 4096;
-/// In the place of a percentage.
+/// The byte in the place of a percentage.
 const IS_FIFO: u8 = 255;
 
 impl Plan {
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// As it is said.
+    /// The plan in the words that it is said with.
     pub(super) fn words(&self) -> [u8; WORDS] {
         let (kind, first, second) = match self.role {
             Role::Answer { every, rest } => (0, every, rest),
@@ -105,7 +105,7 @@ impl Plan {
         words
     }
 
-    /// As it was heard; `None` if it is none.
+    /// The plan that was heard; `None` if it is none.
     pub(super) fn heard(words: &[u8]) -> Option<Self> {
         let words: &[u8; WORDS] = words.try_into().ok()?;
         let short = |at: usize| Some(u32::from_le_bytes(*words[at..].first_chunk()?));
@@ -168,7 +168,7 @@ impl Plan {
 }
 
 impl Buffers {
-    /// How many there are.
+    /// The number of buffers.
     pub fn count(self) -> usize {
         match self {
             Buffers::Fifo(count) => count as usize,
@@ -196,7 +196,7 @@ impl Buffers {
     }
 }
 
-/// How many of the first `messages` take the one buffer: as evenly as it goes.
+/// The number of the first `messages` that take the one buffer: as evenly as it goes.
 #[inline]
 fn reused(percent: u8, messages: u64) -> u64 {
     messages * u64::from(percent) / 100

@@ -5,7 +5,7 @@ use super::plan::Buffers;
 /// The memory of messages of one direction.
 pub(super) struct Slots {
     bytes: Vec<u8>,
-    /// Where the first buffer begins: at a page.
+    /// The place where the first buffer begins: at a page.
     first: usize,
     pub(super) size: usize,
     stride: usize,
@@ -37,7 +37,7 @@ impl Slots {
     }
 }
 
-/// From one buffer to the next: where there are several, none shares a page with another one.
+/// The distance from one buffer to the next: where there are several, none shares a page with another one.
 pub(super) fn stride(size: usize, buffers: Buffers) -> usize {
     match buffers {
         Buffers::Fifo(1) => size,

@@ -34,15 +34,15 @@ pub(super) fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
     setsockopt(stream, sockopt::KeepAlive, &true)?;
     setsockopt(stream, sockopt::TcpKeepIdle, &10)?;
     setsockopt(stream, sockopt::TcpKeepInterval, &5)?;
-    // Nor does it acknowledge what it was sent.
+    // The same holds if it does not acknowledge what it was sent.
     setsockopt(stream, sockopt::TcpUserTimeout, &20_000)?;
     Ok(())
 }
 
-/// The time for which a thread that waits by sleeping sleeps at once. The system rounds it up to a tick, the shortest
-/// time that it knows here. The sleep is that short so that a timer is always due by the next tick. A processor that goes
-/// idle without such a timer stops its tick, and has to start it again when it is woken. On a virtual machine that
-/// takes up to three exits to the hypervisor a round trip: docs/packet.md says how long they take.
+/// The time that a thread sleeps at once when it waits by sleeping. The system rounds it up to a tick, the shortest time
+/// that it knows here. The sleep is that short so that a timer is always due by the next tick. A processor that goes idle
+/// without such a timer stops its tick, and has to start it again when it is woken. A virtual machine takes up to three
+/// exits to the hypervisor a round trip for that: docs/packet.md says how long they take.
 pub(super) const NAP: Duration = Duration::from_micros(1);
 
 /// Calls `attempt` until it finds something, or fails; `None` after `timeout`, by the clock `now_ns`. It is called again
@@ -94,7 +94,7 @@ pub(super) fn wait_a_moment(
     }
 }
 
-/// The same for who has to be there again in time: to the microsecond, and no longer.
+/// Does the same for a caller that has to be there again in time: to the microsecond, and no longer.
 pub(super) fn wait_briefly(
     wait: Wait,
     socket: BorrowedFd,
@@ -116,7 +116,7 @@ pub(super) fn wait_briefly(
     }
 }
 
-/// Nothing there, whether asked for at once or waited for.
+/// True if nothing is there, whether it was asked for at once or waited for.
 pub(super) fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(
         error.kind(),

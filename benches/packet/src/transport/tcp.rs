@@ -21,7 +21,7 @@ use super::socket::{
 use super::waiting::{Limit, now_ns};
 use crate::service;
 
-/// How long a connection may take to come up, and a message to be taken by the other end.
+/// The time that a connection may take to come up, and a message to be taken by the other end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looking whether something has arrived takes the lock that the arriving segment needs: looking
@@ -38,9 +38,9 @@ pub(super) struct Tcp {
     /// Messages that have arrived, and how much of the next one.
     received: u64,
     filled: usize,
-    /// How much of the last message has not been sent yet, at an end that does not wait for that.
+    /// The bytes of the last message that have not been sent yet, at an end that does not wait for that.
     unsent: usize,
-    /// Whether that, or a message after it, finds no room.
+    /// True if that, or a message after it, finds no room.
     is_full: bool,
 }
 
@@ -138,7 +138,7 @@ impl Tcp {
     }
 }
 
-/// How much was moved; nothing if that would have to be waited for.
+/// The number of bytes that were moved; 0 if that would have to be waited for.
 fn now(outcome: nix::Result<usize>) -> io::Result<usize> {
     match outcome {
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
@@ -201,7 +201,7 @@ impl Unwaited for Tcp {
         }
         self.unsent = self.out.size;
         self.flush()?;
-        // Of one that has been begun the rest goes when there is room; of this one nothing may have gone.
+        // The rest of a message that has begun goes when there is room. Of this one nothing may have gone yet.
         let is_begun = self.unsent < self.out.size;
         self.is_full = self.unsent > 0;
         if !is_begun {
@@ -244,20 +244,20 @@ pub(super) struct TcpStreamEnd {
     wait: Wait,
     ledger: Ledger,
     out: Slots,
-    /// What is being sent: a message, or a note.
+    /// True if a note is being sent, false for a message.
     is_note: bool,
     note: [u8; NOTE],
-    /// How much of it has been sent; none of the next one yet.
+    /// The bytes of it that have been sent; none of the next one yet.
     written: usize,
     is_full: bool,
-    /// Whether a message that `send` could not send has been sent since.
+    /// True if a message that `send` could not send has been sent since.
     is_ahead: bool,
     incoming: Slots,
     expects: Expects,
     filled: usize,
 }
 
-/// What may come.
+/// The messages that may come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expects {
     Messages,
@@ -348,7 +348,7 @@ impl TcpStreamEnd {
         self.flush().map(drop)
     }
 
-    /// Takes what is complete out of the buffer of the next message, of which `filled` bytes have come.
+    /// Takes what is complete out of the buffer of the next message, with `filled` bytes in it.
     fn take(&mut self) {
         loop {
             let number = self.ledger.expected();
@@ -374,7 +374,7 @@ impl TcpStreamEnd {
             } else {
                 self.ledger.arrived(number);
             }
-            // What follows a note has come with it, and belongs to where it lay.
+            // The bytes behind a note have come with it, and belong to where it lay.
             buffer.copy_within(length..self.filled, 0);
             self.filled -= length;
             if self.filled == 0 {

@@ -1,11 +1,11 @@
-//! How long something is tried before it is given up.
+//! The time that something is tried before it is given up.
 
 use std::io;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
 
-/// What time it is, in nanoseconds since any moment.
+/// The present time, in nanoseconds since any moment.
 pub(crate) fn now_ns() -> u64 {
     let clock = Clock::global();
     clock.ticks_to_ns(clock.now())
@@ -26,7 +26,7 @@ impl Limit {
         }
     }
 
-    /// Whether the wait is over at this time, in nanoseconds.
+    /// True if the wait is over at this time, in nanoseconds.
     #[inline]
     pub fn is_over(&mut self, now_ns: u64) -> bool {
         let waited = now_ns.saturating_sub(*self.since.get_or_insert(now_ns));
@@ -67,8 +67,8 @@ mod tests {
 
     use super::*;
 
-    /// Attempts that find nothing, each of which takes 10 ns; how many of them were made until `timeout` was over, and how often
-    /// the time was read.
+    /// Makes attempts that find nothing and take 10 ns each. Gives how many of them were made until `timeout` was over, and how
+    /// often the time was read.
     fn in_vain(attempts: u32, timeout: u64) -> (u64, u64) {
         let (time, readings) = (Cell::new(7), Cell::new(0));
         let now = || {

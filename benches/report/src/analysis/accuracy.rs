@@ -12,9 +12,9 @@ use crate::words;
 /// The delays of one subject at one level, over all its runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// Which program was delayed: a packet case with its transport, or an application.
+    /// The program that was delayed: a packet case with its transport, or an application.
     pub subject: String,
-    /// At which level.
+    /// The level.
     pub level: Level,
     /// Number of runs.
     pub runs: usize,
@@ -29,7 +29,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// Of the runs of one subject at one level; `None` if nothing was delayed.
+    /// The accuracy over the runs of one subject at one level; `None` if nothing was delayed.
     pub fn of(subject: &str, level: Level, runs: &[&RunRecord]) -> Option<Self> {
         let injections: Vec<_> = runs.iter().filter_map(|run| run.injection).collect();
         let delayed: u64 = injections.iter().map(|injection| injection.delayed).sum();
@@ -117,7 +117,7 @@ impl Row for Accuracy {
     }
 }
 
-/// How far the achieved means are from those asked for.
+/// Says how far the achieved means are from those asked for.
 pub fn in_words(rows: &[Accuracy], level_called: &dyn Fn(Level) -> String) -> Vec<String> {
     let worst = rows
         .iter()

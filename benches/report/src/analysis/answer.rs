@@ -20,24 +20,24 @@ use crate::words;
 /// A question, and its answer in one sentence.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Answer {
-    /// What the experiment can be asked.
+    /// The question for the experiment.
     pub question: String,
     /// The answer.
     pub sentence: String,
 }
 
-/// What the mean and the variation of delays do to a program, at the highest mean and the greatest variation of the experiment.
+/// The effects of the mean and the variation of delays on a program, at the highest mean and the greatest variation of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Effect {
     /// Constant delays against none.
     pub by_mean: Option<Runtime>,
     /// Varied delays against constant ones of the same mean.
     pub by_variation: FixedMean,
-    /// The pattern of the program's output, if its time is that of a unit of work.
+    /// The pattern of the program's output, if its time is for a unit of work.
     pub unit: Option<String>,
 }
 
-/// What the runs say of delays.
+/// The verdict of the runs on delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Slower,
@@ -57,8 +57,8 @@ impl Verdict {
     }
 }
 
-/// The effect on each program that ran under constant and under varied delays of one mean; p is corrected after Holm over
-/// these programs, each of which is asked once.
+/// The effect on each program that ran under constant and under varied delays of one mean. The p are corrected after Holm
+/// over these programs, since each is asked once.
 pub fn effects(results: &Results, experiment: &Experiment) -> Vec<Effect> {
     let mut effects = uncorrected(results, experiment);
     correct(
@@ -250,14 +250,14 @@ struct Told<'a> {
     beside: Option<String>,
 }
 
-/// What programs are asked: what some delays do, against others or none.
+/// The question to programs: the effect of some delays, against others or none.
 struct Asked<'a> {
     programs: Vec<Told<'a>>,
     /// The cause, as a subject: `delays that vary`.
     cause: String,
-    /// What they are compared with: `none`.
+    /// The level that they are compared with: `none`.
     base: String,
-    /// What is shown or not: `no effect of variation`.
+    /// The effect that is shown or not: `no effect of variation`.
     no_effect: &'static str,
 }
 
@@ -385,7 +385,7 @@ fn unknown(level: Level) -> String {
     }
 }
 
-/// The effect of delays on operations of MPI: that of their variation or, without constant delays of the same mean, that of the greatest delays.
+/// The effect of delays on operations of MPI: of their variation or, without constant delays of the same mean, of the greatest delays.
 fn of_operations(rows: &[Operation], suites: &Suites) -> Option<Answer> {
     let cases = operations::cases(rows);
     let by_variation = cases

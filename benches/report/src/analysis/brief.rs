@@ -9,11 +9,11 @@ use crate::table::{Column, Estimate, Row, Value, column};
 /// A figure of something at one level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Brief {
-    /// What it is of.
+    /// The subject of the figure.
     pub of: String,
     /// The level.
     pub level: Level,
-    /// What it is.
+    /// The figure.
     pub figure: &'static str,
     /// Its unit; of times, the second.
     pub unit: &'static str,
@@ -65,7 +65,7 @@ impl Brief {
         }
     }
 
-    /// In a sentence, its level called so.
+    /// The figure in a sentence, its level called so.
     pub fn in_words(&self, called: &dyn Fn(Level) -> String) -> String {
         let value = self.value().for_people();
         let unit = match self.unit {

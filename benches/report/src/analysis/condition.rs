@@ -17,7 +17,7 @@ use crate::analysis::load::Load;
 use crate::analysis::repeated::{CONFIDENCE, Repeated};
 use crate::table::Estimate;
 
-/// How intervals over runs are resampled; the seed is fixed, so that a folder has one report.
+/// The resampling of intervals over runs; the seed is fixed, so that a folder has one report.
 pub const BOOTSTRAP: Bootstrap = Bootstrap {
     resamples: 2_000,
     confidence: CONFIDENCE,
@@ -27,8 +27,8 @@ pub const BOOTSTRAP: Bootstrap = Bootstrap {
 /// A run is resampled in so many segments of consecutive samples.
 pub const SEGMENTS: usize = 50;
 
-/// What tests and fits are computed of at most: of more samples, so many evenly spaced order
-/// statistics are taken. They have the same distribution function to within 1 / this.
+/// The most samples that tests and fits are computed of. If there are more, so many evenly spaced
+/// order statistics are taken. They have the same distribution function to within 1 / this.
 pub const COMPARED: usize = 200_000;
 
 /// Gives the samples of a run, in nanoseconds and in the order in which they were taken.
@@ -37,17 +37,17 @@ pub type Reader<'a> = dyn Fn(&RunRecord) -> Result<Vec<f64>, Error> + 'a;
 /// Gives the samples of a run over MPI, in nanoseconds, rank by rank.
 pub type RankReader<'a> = dyn Fn(&RunRecord) -> Result<Vec<Vec<f64>>, Error> + 'a;
 
-/// What round trips are of: a case of the packet suite over one transport.
+/// The link of round trips: a case of the packet suite over one transport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// The name of the case.
     pub case: String,
-    /// What carries the messages.
+    /// The carrier of the messages.
     pub transport: Transport,
 }
 
 impl Link {
-    /// What a run of the packet suite measures.
+    /// The link that a run of the packet suite measures.
     pub fn of(run: &RunRecord) -> Option<Self> {
         let transport = run.transport.filter(|_| run.suite == SuiteKind::Packet)?;
         Some(Link {
@@ -76,14 +76,14 @@ impl Link {
         links
     }
 
-    /// For the names of files: `rtt-udp`.
+    /// The link for the names of files: `rtt-udp`.
     pub fn id(&self) -> String {
         format!("{}-{}", self.case, self.transport.name())
     }
 }
 
 impl fmt::Display for Link {
-    /// For people: `RTT over UDP`, and with its name if the case has one of its own.
+    /// The link for people: `RTT over UDP`, and with its name if the case has one of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = self.transport.name().to_uppercase();
         match self.case.as_str() {
@@ -95,9 +95,9 @@ impl fmt::Display for Link {
 
 /// All round trips that were measured over one link at one level.
 pub struct Condition {
-    /// Over which.
+    /// The link.
     pub link: Link,
-    /// At which level.
+    /// The level.
     pub level: Level,
     /// Their RTT in nanoseconds.
     pub rtt: Pooled,
@@ -135,9 +135,9 @@ impl Condition {
 
 /// The samples of repeated runs, taken together.
 pub struct Pooled {
-    /// Of all runs in nanoseconds, in ascending order; never empty.
+    /// The samples of all runs in nanoseconds, in ascending order; never empty.
     pub sorted: Vec<f64>,
-    /// What is known of them together.
+    /// The summary of all of them.
     pub summary: Summary,
     /// The mean of each run, in nanoseconds.
     pub means: Repeated,
@@ -241,7 +241,7 @@ impl Pooled {
         }
     }
 
-    /// At most [`COMPARED`] of the samples, in ascending order.
+    /// The samples, in ascending order; at most [`COMPARED`] of them.
     pub fn compared(&self) -> Vec<f64> {
         thinned(&self.sorted, COMPARED)
     }
@@ -275,7 +275,7 @@ pub fn rtt_of(run: &RunRecord) -> Option<&rtt::Report> {
     run.result.as_ref()?.packet()?.rtt()
 }
 
-/// Whether a run measured round trips in the closed loop: those of an open loop count from another moment.
+/// True if a run measured round trips in the closed loop: those of an open loop count from another moment.
 fn is_closed_rtt(run: &RunRecord) -> bool {
     rtt_of(run).is_some_and(|report| report.pacing == Loop::Closed)
 }

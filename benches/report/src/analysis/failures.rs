@@ -1,4 +1,4 @@
-//! What went wrong, and what is missing.
+//! The things that went wrong, or are missing.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::analysis::results::{Results, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
-/// How far the schedule was done.
+/// The progress of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Schedule {
     /// Runs of it.
     pub runs: usize,
-    /// Of these, runs that are neither measured nor given up: they are done when the experiment goes on.
+    /// Runs among them that are neither measured nor given up: they are done when the experiment goes on.
     pub left: usize,
 }
 
@@ -32,19 +32,19 @@ pub struct Schedule {
 pub struct Failure {
     /// Its name.
     pub run: String,
-    /// What it was to measure.
+    /// The subject that it was to measure.
     pub subject: String,
-    /// At which level.
+    /// The level.
     pub level: Level,
-    /// How often it was tried.
+    /// The number of times that it was tried.
     pub attempts: u32,
-    /// Whether it was tried as often as the experiment file says, and is not tried again.
+    /// True if it was tried as often as the experiment file says, and is not tried again.
     pub is_given_up: bool,
     /// Why the last attempt failed.
     pub reason: String,
 }
 
-/// The runs that failed, of which each is tried again so many times.
+/// The runs that failed. Each is tried again so many times.
 pub fn failures(records: &[RunRecord], retries: u32) -> Vec<Failure> {
     records
         .iter()
@@ -104,16 +104,16 @@ impl Row for Failure {
     }
 }
 
-/// How far the load produced may be from the load asked for, in percentage points, before the
-/// report points at it.
+/// The distance of the load produced from the load asked for, in percentage points, from which on
+/// the report points at it.
 const LOAD_TOLERANCE: f64 = 5.0;
 
-/// How large a share of the messages may be lost or late before the report points at it. They took
-/// longer than was waited for, and the highest percentile that the report gives is the 99.9th: where
-/// more is missing, it is not known.
+/// The share of lost or late messages from which on the report points at them. They took longer than
+/// was waited for, and the highest percentile that the report gives is the 99.9th: where more is
+/// missing, it is not known.
 const MISSING_TOLERANCE: f64 = 0.001;
 
-/// What is missing or limited, and what follows for the reader.
+/// The things that are missing or limited, and what follows for the reader.
 pub fn gaps(
     results: &Results,
     failures: &[Failure],

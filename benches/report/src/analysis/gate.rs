@@ -17,20 +17,20 @@ use crate::analysis::other_loads::OtherLoad;
 use crate::table::{Column, Estimate, Row, Table, Value, column};
 use crate::words::{self, ALPHA};
 
-/// What is compared of a result folder.
+/// The side of a result folder in a comparison.
 #[derive(Debug)]
 pub struct Side {
-    /// What was measured.
+    /// The cases that were measured.
     pub cases: Vec<CaseAtLevel>,
     /// The names of what has neither samples nor a runtime, as a bandwidth.
     pub without_figures: Vec<String>,
-    /// How often runs of a name were tried, and how often that failed.
+    /// The number of times that runs of a name were tried, and that this failed.
     pub attempts: BTreeMap<String, Attempts>,
     /// The delays of each level at which some were injected.
     pub delays: BTreeMap<Level, Delays>,
     /// The background load that was produced under each name of runs under load, in percent of the bandwidth.
     pub loads: BTreeMap<String, f64>,
-    /// What was measured on.
+    /// The environment of the measurement.
     pub environment: Environment,
     /// The experiment file as it was frozen.
     pub experiment_file: String,
@@ -46,7 +46,7 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Whether a greater share of these failed.
+    /// True if a greater share of these failed.
     fn fail_more_than(self, other: Attempts) -> bool {
         self.failed * other.all > other.failed * self.all
     }
@@ -72,7 +72,7 @@ impl Side {
             .collect()
     }
 
-    /// The names of which a greater share of attempts failed than in another folder, which has tried them, too.
+    /// The names with a greater share of failed attempts than in another folder that has tried them, too.
     fn fails_more_than(&self, other: &Side) -> Vec<Failing> {
         let both = self.attempts.iter().filter_map(|(name, &b)| {
             let &a = other.attempts.get(name)?;
@@ -150,7 +150,7 @@ pub struct Quantity {
     pub ratio: Estimate,
     /// Whether b is slower by more than the gate.
     pub slower: Slower,
-    /// How many repetitions more of each it takes to decide, if the ratio stays what it is.
+    /// The number of repetitions more of each that it takes to decide, if the ratio stays what it is.
     pub more_repetitions: Option<u64>,
     /// The delays that were injected, if their means or standard deviations differ by more than the gate: then nothing is decided.
     pub other_delays: Option<OtherDelays>,
@@ -267,7 +267,7 @@ impl Row for Quantity {
 /// Two result folders, compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gated {
-    /// The share by which nothing may be slower.
+    /// The share that nothing may be slower by.
     pub gate: f64,
     /// The figure of a run that is compared.
     pub figure: Figure,
@@ -279,15 +279,15 @@ pub struct Gated {
     pub quantities: Vec<Quantity>,
     /// Names that a has figures of and b has not, except what failed in b.
     pub missing: Vec<String>,
-    /// What was measured in the open loop in one folder and in the closed one in the other: these are not compared.
+    /// The names that were measured in the open loop in one folder and in the closed one in the other: these are not compared.
     pub other_loop: Vec<OtherLoop>,
-    /// What fails more often in b: how long it would have taken is not known.
+    /// The names that fail more often in b: how long they would have taken is not known.
     pub failing: Vec<Failing>,
     /// Names that only folder b has; they are not judged.
     pub new: Vec<String>,
     /// Names without samples and without a runtime; they are not compared.
     pub not_compared: Vec<String>,
-    /// Where the experiments differ first, and what is different about injected delays and the hosts.
+    /// The first difference of the experiments, and the differences of injected delays and hosts.
     pub differences: Vec<String>,
 }
 
@@ -377,7 +377,7 @@ impl Gated {
     }
 }
 
-/// Where the experiments differ first, and what is different about injected delays and the hosts.
+/// The first difference of the experiments, and the differences of injected delays and hosts.
 fn differences(a: &Side, b: &Side, other_delays: &[OtherDelays]) -> Vec<String> {
     let experiment = merge::first_difference(&a.experiment_file, &b.experiment_file);
     let mut differences: Vec<String> = experiment
@@ -398,7 +398,7 @@ fn differences(a: &Side, b: &Side, other_delays: &[OtherDelays]) -> Vec<String> 
     differences
 }
 
-/// For people: the question, what was compared, and the answer.
+/// The text for people: the question, what was compared, and the answer.
 impl fmt::Display for Gated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = show::counted(self.quantities.len(), "interval");
@@ -421,20 +421,20 @@ impl fmt::Display for Gated {
     }
 }
 
-/// How many repetitions a gate takes, by how the runs of one folder scatter.
+/// The number of repetitions that a gate takes, by how the runs of one folder scatter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Planned {
-    /// The share by which nothing may be slower.
+    /// The share that nothing may be slower by.
     pub gate: f64,
     /// The figure of a run that is compared.
     pub figure: Figure,
     /// Repetitions of each side; none where the runs do not vary, or no number is enough.
     pub repetitions: Option<u64>,
-    /// By quantity.
+    /// The plan of each quantity.
     pub quantities: Vec<PlannedQuantity>,
 }
 
-/// How many repetitions a quantity takes.
+/// The number of repetitions that a quantity takes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedQuantity {
     /// The name of its runs without their repetition.
@@ -446,7 +446,7 @@ pub struct PlannedQuantity {
 }
 
 impl Planned {
-    /// By the runs of this folder.
+    /// The plan from the runs of this folder.
     ///
     /// # Errors
     /// The gate is 0.
@@ -496,7 +496,7 @@ impl Row for PlannedQuantity {
     }
 }
 
-/// For people: by quantity, and the most of them.
+/// The text for people: by quantity, and the most of them.
 impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", Table::of(&self.quantities).to_text())?;

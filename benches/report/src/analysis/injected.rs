@@ -1,4 +1,4 @@
-//! What is injected at a level: mean and standard deviation of its delays, and how they are told.
+//! The delays of a level: their mean and standard deviation, and how they are told.
 
 use jitterlab_experiment::level::Level;
 use jitterlab_injector::family::Member;
@@ -28,7 +28,7 @@ pub fn moments_ns(level: Level, tables: &[Injected], made: &[MadeTable]) -> Opti
     Some((mean, if level.is_constant() { 0.0 } else { std }))
 }
 
-/// How delays vary, in words.
+/// The variation of the delays in words.
 pub fn varied(level: Level) -> String {
     match level {
         Level::Injected { shape, .. } => shape.name().into(),

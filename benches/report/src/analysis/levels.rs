@@ -45,7 +45,7 @@ impl Figure {
     }
 }
 
-/// What a run has shown, in nanoseconds.
+/// The times that a run has shown, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
     /// Samples.
@@ -59,11 +59,11 @@ enum Shown {
 pub struct CaseAtLevel {
     /// The name of its runs without their repetition: `packet-rtt-udp.none`.
     pub name: String,
-    /// What is measured, for people: `RTT over UDP`.
+    /// The case that is measured, for people: `RTT over UDP`.
     pub subject: String,
     /// The level.
     pub level: Level,
-    /// Of round trips of packets: the loop that they were measured in, `closed` or `open`.
+    /// The loop that round trips of packets were measured in, `closed` or `open`.
     its_loop: Option<&'static str>,
     /// The block of each run that was measured, and what it has shown.
     runs: Vec<(u32, Shown)>,
@@ -103,12 +103,12 @@ impl CaseAtLevel {
         self.runs.len()
     }
 
-    /// Of round trips of packets: the loop that they were measured in, `closed` or `open`.
+    /// The loop that round trips of packets were measured in, `closed` or `open`.
     pub fn its_loop(&self) -> Option<&'static str> {
         self.its_loop
     }
 
-    /// Whether its runs are timed as a whole, and have one figure.
+    /// True if its runs are timed as a whole, and have one figure.
     pub fn is_timed(&self) -> bool {
         matches!(self.runs.first(), Some((_, Shown::Runtime(_))))
     }
@@ -174,7 +174,7 @@ pub struct Comparison {
     pub a: String,
     /// The name of the second.
     pub b: String,
-    /// What is compared.
+    /// The figure that is compared.
     pub figure: Figure,
     /// Its mean over the runs of a, in nanoseconds.
     pub a_ns: Estimate,
@@ -189,7 +189,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Of b with a.
+    /// The comparison of b with a.
     ///
     /// # Errors
     /// One was measured in the open loop and the other in the closed one.
@@ -210,7 +210,7 @@ impl Comparison {
     }
 }
 
-/// For people: both, what became of the figure, and the answer.
+/// The text for people: both, what became of the figure, and the answer.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (side, name, ns) in [("a", &self.a, self.a_ns), ("b", &self.b, self.b_ns)] {
@@ -223,7 +223,7 @@ impl fmt::Display for Comparison {
 }
 
 impl Comparison {
-    /// What became of the figure, its interval and its test.
+    /// The change of the figure, its interval and its test.
     pub fn change(&self) -> String {
         let Some(slowdown) = &self.slowdown else {
             return "no block of the experiment has both".into();
@@ -254,7 +254,7 @@ impl Comparison {
         )
     }
 
-    /// What is asked.
+    /// The question that is asked.
     pub fn question(&self) -> String {
         format!("Is b slower than a by more than {} %?", self.by * 100.0)
     }

@@ -17,14 +17,14 @@ pub const SAME: f64 = 5.0;
 /// A background load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Load {
-    /// What was asked for, in percent of the bandwidth; several where all came to the same.
+    /// The levels that were asked for, in percent of the bandwidth; several where all came to the same.
     pub asked: Vec<u8>,
-    /// What was produced, in percent of the bandwidth: mean over runs, with its interval.
+    /// The level that was produced, in percent of the bandwidth: mean over runs, with its interval.
     pub produced: Estimate,
 }
 
 impl Load {
-    /// Of these runs; `None` if none of them was under load.
+    /// The load of these runs; `None` if none of them was under load.
     pub fn of(runs: &[&RunRecord]) -> Option<Self> {
         let (mut asked, mut produced) = (Vec::new(), Repeated::default());
         for run in runs {
@@ -41,7 +41,7 @@ impl Load {
         })
     }
 
-    /// What was asked for, in words: `60 and 80 %`.
+    /// The levels that were asked for, in words: `60 and 80 %`.
     pub fn asked(&self) -> String {
         let asked: Vec<String> = self.asked.iter().map(u8::to_string).collect();
         format!("{} %", words::list(&asked))
@@ -71,7 +71,7 @@ impl Load {
         highest.is_some_and(|&of| f64::from(of) - self.produced.value > tolerance)
     }
 
-    /// Whether it is, in whole percent, what was asked for.
+    /// True if it is, in whole percent, what was asked for.
     pub fn is_as_asked(&self) -> bool {
         let [asked] = self.asked[..] else {
             return false;
@@ -111,7 +111,7 @@ impl fmt::Display for Load {
 pub struct Loads(Vec<Load>);
 
 impl Loads {
-    /// By these runs, in ascending order of what was asked for.
+    /// The loads of these runs, in ascending order of what was asked for.
     pub fn of(runs: &[&RunRecord]) -> Self {
         let mut asked: Vec<u8> = runs.iter().filter_map(|run| asked_of(run)).collect();
         asked.sort_unstable();

@@ -51,13 +51,13 @@ use results::{Results, Suites};
 use suite::Measured;
 use summary::Summary;
 
-/// What the analysis is made from.
+/// The input of the analysis.
 pub struct Input<'a> {
     /// The last attempt at each run that was tried, measured or failed.
     pub records: &'a [RunRecord],
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// How far it has come.
+    /// The progress of the experiment.
     pub standing: Standing,
     /// The distribution tables that were injected.
     pub tables: Vec<Injected>,
@@ -74,24 +74,24 @@ pub struct Input<'a> {
 pub struct Analysis {
     /// The question of the experiment and its answer.
     pub answer: Answer,
-    /// What the answer is made from: variation and mean, a row a program.
+    /// The rows that the answer is made from: variation and mean, a row a program.
     pub effects: Vec<Effect>,
     /// A short table of the measurements, if there is no such program.
     pub brief: Vec<Brief>,
     /// The findings in words, the most important first.
     pub summary: Summary,
-    /// What was found by suite.
+    /// The findings by suite.
     #[serde(flatten)]
     pub suites: Suites,
     /// Tests for normality.
     pub normality: Vec<Normality>,
     /// Asked against achieved.
     pub injector: Vec<Accuracy>,
-    /// What became of the paper's findings.
+    /// The standing of the paper's findings.
     pub paper: Vec<Finding>,
     /// Runs that failed.
     pub failures: Vec<Failure>,
-    /// How far the schedule was done.
+    /// The progress of the schedule.
     pub schedule: Schedule,
 }
 
@@ -163,7 +163,7 @@ impl Analysis {
         tables
     }
 
-    /// Every table that a report can have, of which those without a row are not written.
+    /// Every table that a report can have. Those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
         let level_called = |level: Level| self.suites.packet.level_called(level);
         let with_interval = |level: Level| self.suites.packet.level_with_interval(level);

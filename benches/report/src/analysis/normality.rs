@@ -10,7 +10,7 @@ use crate::analysis::condition::{BOOTSTRAP, Condition};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
-/// What figures are of.
+/// The kind of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figures {
@@ -33,13 +33,13 @@ named!(
 );
 
 impl Figures {
-    /// Whether they are samples, of which there are many, or one a run, of which there are few.
+    /// True for samples, which are many; false for figures that a run has one of, which are few.
     pub fn are_samples(self) -> bool {
         self != Figures::Runtimes
     }
 }
 
-/// What was tested, in words: `round trips and operations of MPI`.
+/// The figures that were tested, in words: `round trips and operations of MPI`.
 pub fn figures_named(rows: &[&Normality]) -> String {
     let there = |figures: &Figures| rows.iter().any(|row| row.figures == *figures);
     let there = Figures::ALL.into_iter().filter(there);
@@ -49,13 +49,13 @@ pub fn figures_named(rows: &[&Normality]) -> String {
 /// The tests of one set of figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Normality {
-    /// What was tested.
+    /// The subject of the test.
     pub subject: String,
-    /// At which level, if at one.
+    /// The level, if they are of one.
     pub level: Option<Level>,
-    /// What they are of.
+    /// The kind of figures.
     pub figures: Figures,
-    /// How many there are.
+    /// The number of figures.
     pub n: usize,
     /// Distance to the normal with their mean and standard deviation.
     pub d: f64,
@@ -66,14 +66,14 @@ pub struct Normality {
 }
 
 impl Normality {
-    /// Of the round trips of a condition; `None` if they are too few or all equal.
+    /// The test of the round trips of a condition; `None` if they are too few or all equal.
     pub fn of_condition(condition: &Condition) -> Option<Self> {
         let subject = condition.link.to_string();
         let level = Some(condition.level);
         Normality::of(subject, level, Figures::RoundTrips, &condition.rtt.sorted)
     }
 
-    /// Of any figures; `None` if they are fewer than five or all equal.
+    /// The test of any figures; `None` if they are fewer than five or all equal.
     pub fn of(
         subject: String,
         level: Option<Level>,
@@ -92,7 +92,7 @@ impl Normality {
         })
     }
 
-    /// Of runtimes by level; `None` if they are too few or do not vary. The levels have variances of their own.
+    /// The test of runtimes by level; `None` if they are too few or do not vary. The levels have variances of their own.
     pub fn of_levels(subject: String, levels: &[&[f64]]) -> Option<Self> {
         let found = grouped::normality(levels, REPLICATES, BOOTSTRAP.seed).ok()?;
         Some(Normality {
@@ -111,7 +111,7 @@ impl Normality {
     }
 }
 
-/// Simulated sets of runtimes, of which p is a share.
+/// Simulated sets of runtimes. p is a share of them.
 pub const REPLICATES: usize = 2_000;
 
 impl Row for Normality {
@@ -171,7 +171,7 @@ impl Row for Normality {
     }
 }
 
-/// What the tests say of round trips and of runtimes.
+/// The words of the tests about round trips and runtimes.
 pub fn in_words(rows: &[Normality]) -> Vec<String> {
     let sentence = |are_samples: bool, consequence: fn(usize) -> &'static str| {
         let tested: Vec<&Normality> = rows

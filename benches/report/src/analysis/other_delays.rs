@@ -41,7 +41,7 @@ impl Delays {
     }
 }
 
-/// For people: `mean 16.7 µs, standard deviation 22.7 µs`.
+/// The text for people: `mean 16.7 µs, standard deviation 22.7 µs`.
 impl fmt::Display for Delays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [mean, std] = [self.mean_ns, self.std_ns].map(words::time);
@@ -61,7 +61,7 @@ pub struct OtherDelays {
 }
 
 impl OtherDelays {
-    /// Of all levels that both folders have.
+    /// The differences at all levels that both folders have.
     pub fn of(a: &BTreeMap<Level, Delays>, b: &BTreeMap<Level, Delays>) -> Vec<Self> {
         let both = a.iter().filter_map(|(&level, &a)| {
             let &b = b.get(&level)?;
@@ -86,7 +86,8 @@ impl OtherDelays {
     }
 }
 
-/// For people: `the delays of injected lognormal of load 60 %: mean 18 µs, standard deviation 25 µs; in a mean 17 µs, standard deviation 23 µs`.
+/// The text for people: `the delays of injected lognormal of load 60 %: mean 18 µs, standard deviation 25 µs; in a mean 17 µs,
+/// standard deviation 23 µs`.
 impl fmt::Display for OtherDelays {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the delays of {}: {}", self.level, self.moments())
@@ -124,7 +125,7 @@ mod tests {
             differ(folder(a, 1e3), folder(b, 1e3), share, beyond);
             differ(folder(1e3, a), folder(1e3, b), share, beyond);
         }
-        // What whole nanoseconds make of 2422.6 and of 2422.3.
+        // Whole nanoseconds are made of 2422.6 and of 2422.3.
         differ(folder(2422.6, 0.49), folder(2422.3, 0.46), 0.05, false);
         let said = of(folder(16_700.0, 22_700.0), folder(18_200.0, 2e6))[0].to_string();
         assert_eq!(

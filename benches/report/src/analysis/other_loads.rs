@@ -28,7 +28,7 @@ impl OtherLoad {
     }
 }
 
-/// For people: `20 %; in a 48 %`.
+/// The text for people: `20 %; in a 48 %`.
 impl fmt::Display for OtherLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} %; in a {:.0} %", self.b, self.a)

@@ -1,4 +1,4 @@
-//! What figures of distributions need: a few hundred numbers in the place of millions of samples.
+//! The data for figures of distributions: a few hundred numbers in the place of millions of samples.
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
@@ -14,7 +14,7 @@ use crate::analysis::load::Load;
 pub struct RttPicture {
     /// Over which link.
     pub link: Link,
-    /// At which level.
+    /// The level.
     pub level: Level,
     /// The background load of these runs, at a level of load.
     pub load: Option<Load>,
@@ -34,7 +34,7 @@ pub struct RttPicture {
 const POINTS: usize = 400;
 
 impl RttPicture {
-    /// Of a condition.
+    /// The picture of a condition.
     pub fn of(condition: &Condition) -> Self {
         RttPicture {
             link: condition.link.clone(),
@@ -54,13 +54,13 @@ impl RttPicture {
 pub struct RankPicture {
     /// The name of the case.
     pub case: String,
-    /// At which level.
+    /// The level.
     pub level: Level,
     /// Number of runs.
     pub runs: usize,
-    /// For each rank that times it, the number of its samples, of all runs together.
+    /// The number of its samples in all runs, for each rank that times it.
     pub n: Vec<usize>,
-    /// For each rank, the times in nanoseconds at [`RankPicture::SHARES`].
+    /// The times of each rank in nanoseconds at [`RankPicture::SHARES`].
     pub quantiles_ns: Vec<[f64; 9]>,
 }
 
@@ -68,7 +68,7 @@ impl RankPicture {
     /// The shares of a rank's samples whose quantiles are shown, the longest time last.
     pub const SHARES: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0];
 
-    /// Of the runs of one case at one level.
+    /// The picture of the runs of one case at one level.
     ///
     /// # Errors
     /// The samples of a run cannot be read, or say nothing of ranks.
@@ -121,7 +121,7 @@ pub struct ExcessPicture {
 }
 
 impl ExcessPicture {
-    /// Of an excess in nanoseconds, in ascending order and not empty.
+    /// The picture of an excess in nanoseconds, in ascending order and not empty.
     pub fn of(link: &Link, percent: u8, excess: &[f64]) -> Self {
         ExcessPicture {
             link: link.clone(),
@@ -149,7 +149,7 @@ const BINS: usize = 60;
 const SHOWN: f64 = 0.99;
 
 impl Shares {
-    /// Of samples in nanoseconds, in ascending order, not empty and not below `start_ns`.
+    /// The histogram of samples in nanoseconds, in ascending order, not empty and not below `start_ns`.
     fn of(sorted: &[f64], start_ns: f64) -> Self {
         let end = quantile(sorted, SHOWN).max(start_ns + 1.0);
         let bins = Bins::linear(start_ns, end, BINS);
@@ -162,12 +162,12 @@ impl Shares {
         }
     }
 
-    /// Where it begins, in nanoseconds.
+    /// The beginning, in nanoseconds.
     pub fn start_ns(&self) -> f64 {
         self.bins.edges()[0]
     }
 
-    /// Where it ends, in nanoseconds.
+    /// The end, in nanoseconds.
     pub fn end_ns(&self) -> f64 {
         self.bins.edges()[self.bins.count()]
     }

@@ -29,7 +29,7 @@ impl Repeated {
         &self.figures
     }
 
-    /// How many there are.
+    /// The number of runs.
     pub fn runs(&self) -> usize {
         self.figures.len()
     }

@@ -1,4 +1,4 @@
-//! What runs show by themselves; what is concluded from it comes after.
+//! The findings of runs by themselves; what is concluded from them comes after.
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
@@ -12,10 +12,10 @@ use super::suite::{Measured, Suite};
 use crate::Error;
 use crate::table::Table;
 
-/// What was found of runs, from which everything else follows.
+/// The findings of the runs, from which everything else follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// By suite.
+    /// The results of each suite.
     pub suites: Suites,
     /// Tests for normality.
     pub normality: Vec<Normality>,
@@ -24,7 +24,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Of the runs that were measured.
+    /// The results of the runs that were measured.
     ///
     /// # Errors
     /// The samples of one cannot be read.
@@ -38,14 +38,14 @@ impl Results {
     }
 }
 
-/// What is found by suite: a folder each.
+/// The findings by suite: a folder each.
 macro_rules! suites {
     ($($suite:ident),+ $(,)?) => {
-        /// What was found by suite.
+        /// The findings by suite.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         pub struct Suites {
             $(
-                /// Of this one.
+                /// The results of this suite.
                 #[serde(flatten)]
                 pub $suite: super::$suite::Found,
             )+

@@ -1,4 +1,4 @@
-//! Which way messages went, as far as the experiment file says: what a packet and an operation of MPI have to have in
+//! The way that messages went, as far as the experiment file says. A packet and an operation of MPI need one in
 //! common to be compared.
 
 use std::fmt;
@@ -18,12 +18,12 @@ pub struct Route {
     size: Option<Bytes>,
     /// Between which hosts, in the order of their names.
     hosts: Option<[String; 2]>,
-    /// Over what.
+    /// The transport.
     transport: Option<Transport>,
 }
 
 impl Route {
-    /// Of the packets over a link.
+    /// The route of the packets over a link.
     pub fn of_packets(experiment: &Experiment, link: &Link) -> Option<Self> {
         let mut cases = experiment.suites.packet.iter();
         let case = cases.find(|case| case.name() == link.case)?;
@@ -34,7 +34,7 @@ impl Route {
         })
     }
 
-    /// Of a ping-pong over MPI, by the name of its case, with messages of so many bytes.
+    /// The route of a ping-pong over MPI, by the name of its case, with messages of so many bytes.
     pub fn of_ping_pong(experiment: &Experiment, case: &str, size: Option<u64>) -> Option<Self> {
         let mut cases = experiment.suites.library.iter();
         let case = cases.find(|known| known.name() == case)?;
@@ -49,7 +49,7 @@ impl Route {
         })
     }
 
-    /// Whether two are known, and one.
+    /// True if two are known, and one.
     pub fn is(&self, other: &Route) -> bool {
         let is_known = self.size.is_some() && self.hosts.is_some() && self.transport.is_some();
         is_known && self == other
@@ -78,7 +78,7 @@ fn second(mpi: &Mpi) -> Option<&str> {
     }
 }
 
-/// Whether Open MPI was told to send over TCP and nothing else.
+/// True if Open MPI was told to send over TCP and nothing else.
 fn is_tcp(mpi: &Mpi) -> bool {
     let parameter = |name: &str| {
         let mut words = mpi.arguments.windows(3);
@@ -98,7 +98,7 @@ fn is_tcp(mpi: &Mpi) -> bool {
         && parameter("btl").is_some_and(is_alone)
 }
 
-/// What stands after one of these words in the launcher's arguments.
+/// The word after one of these words in the launcher's arguments.
 fn option<'a>(mpi: &'a Mpi, names: &[&str]) -> Option<&'a str> {
     let mut words = mpi.arguments.windows(2);
     let given = words.find(|words| names.contains(&words[0].as_str()))?;

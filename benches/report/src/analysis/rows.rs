@@ -1,4 +1,4 @@
-//! What rows of tables have in common: their condition as columns, and figures.
+//! The common parts of rows of tables: their condition as columns, and figures.
 
 use jitterlab_experiment::level::Level;
 
@@ -47,7 +47,7 @@ pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
 
 /// Rows that belong to one load, or to delays that imitate it.
 pub trait OfLoad {
-    /// What was asked for, in percent.
+    /// The percentage that was asked for.
     fn percent(&self) -> u8;
 }
 

@@ -22,9 +22,9 @@ pub struct Slowdown {
     pub p: Option<f64>,
     /// The same after Holm's correction over the tests that it is read with.
     pub holm_p: Option<f64>,
-    /// How many tests these are, itself among them; 0 before the correction.
+    /// The number of these tests, itself among them; 0 before the correction.
     pub tests: usize,
-    /// How many blocks more it would take to find a change of [`RESOLVE`] with a power of 90 %, if it is not significant.
+    /// The number of blocks more that it would take to find a change of [`RESOLVE`] with a power of 90 %, if it is not significant.
     pub more_blocks: Option<u64>,
     /// Standard deviation of the logarithms of the blocks' ratios.
     std: Option<f64>,
@@ -34,12 +34,12 @@ pub struct Slowdown {
 pub const RESOLVE: f64 = 0.05;
 
 impl Slowdown {
-    /// Of figures against others; `None` if no block has both.
+    /// The slowdown of figures against others; `None` if no block has both.
     pub fn of(figures: &Repeated, base: &Repeated) -> Option<Self> {
         Slowdown::from_ratios(&figures.with([base], |figure, [base]| Some(figure / base)))
     }
 
-    /// Of one slowdown against another, each of figures against their base; `None` if no block has all four.
+    /// The slowdown of one slowdown against another, each of figures against their base; `None` if no block has all four.
     pub fn of_slowdowns(
         [figures, base]: [&Repeated; 2],
         [others, others_base]: [&Repeated; 2],
@@ -76,7 +76,7 @@ impl Slowdown {
         }
     }
 
-    /// Whether the two differ, at the report's level of significance.
+    /// True if the two differ, at the report's level of significance.
     pub fn is_significant(&self) -> bool {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
     }
@@ -90,7 +90,7 @@ impl Slowdown {
         })
     }
 
-    /// What an undecided comparison takes: `4 more repetitions are needed to find a change of 5 % in one test`.
+    /// The needs of an undecided comparison: `4 more repetitions are needed to find a change of 5 % in one test`.
     pub fn more_in_words(&self) -> Option<String> {
         match self.more_blocks {
             None | Some(0) => None,
@@ -111,8 +111,8 @@ impl Slowdown {
         }
     }
 
-    /// How many blocks more it takes to decide whether the ratio is above 1 + `by`, with a power of 90 % and if it stays what it is; none
-    /// where there are too few to plan with, or the ratio is too near to that.
+    /// The number of blocks more that it takes to decide whether the ratio is above 1 + `by`, with a power of 90 % and if it stays what
+    /// it is; none where there are too few to plan with, or the ratio is too near to that.
     pub fn more_to_decide(&self, by: f64) -> Option<u64> {
         if self.blocks < 3 {
             return None;
@@ -124,7 +124,7 @@ impl Slowdown {
         Some(needed.saturating_sub(self.blocks as u64).max(1))
     }
 
-    /// That nothing can be said of it, where it has no interval.
+    /// The sentence that nothing can be said of it, where it has no interval.
     pub fn not_said(&self) -> String {
         match self.p {
             None if self.blocks > 1 => format!(

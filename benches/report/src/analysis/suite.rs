@@ -1,4 +1,4 @@
-//! What every suite has in an analysis.
+//! The common part of all suites in an analysis.
 
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::Experiment;
@@ -12,7 +12,7 @@ use super::packet::made::MadeTable;
 use crate::Error;
 use crate::table::Table;
 
-/// What was measured.
+/// The runs that were measured.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
     /// The last attempt at each run, of those that were measured, at the level of its condition ([`Loads::joined`]).
@@ -31,7 +31,7 @@ pub struct Measured<'a> {
     pub rank_samples: &'a RankReader<'a>,
 }
 
-/// What was found of a suite.
+/// The findings of a suite.
 pub trait Suite: Sized {
     /// How far it measures from programs, which are at 0: the short table has rows of the nearest suite alone.
     const DISTANCE: u8;

@@ -15,29 +15,29 @@ use super::{accuracy, normality, paper};
 /// The findings in words, each a sentence or two.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
-    /// Which of the paper's findings hold here.
+    /// The paper's findings that hold here.
     pub paper: Vec<String>,
-    /// Of applications: what variation and mean did.
+    /// The effects of variation and mean on applications.
     pub applications: Vec<String>,
-    /// Of operations of MPI.
+    /// The sentences about operations of MPI.
     pub library: Vec<String>,
-    /// Of the paper's claim on correlations.
+    /// The sentences about the paper's claim on correlations.
     pub correlations: Vec<String>,
-    /// Of active messages.
+    /// The sentences about active messages.
     pub amvia: Vec<String>,
-    /// Of latency under load.
+    /// The sentences about latency under load.
     pub latency: Vec<String>,
-    /// Of packet cases beside round trips.
+    /// The sentences about packet cases beside round trips.
     pub packet: Vec<String>,
-    /// Of the fits.
+    /// The sentences about the fits.
     pub fits: Vec<String>,
-    /// Of the emulation.
+    /// The sentences about the emulation.
     pub emulation: Vec<String>,
-    /// Of the injector.
+    /// The sentences about the injector.
     pub injector: Vec<String>,
-    /// Of normality.
+    /// The sentences about normality.
     pub normality: Vec<String>,
-    /// What is missing, and what follows from that.
+    /// The gaps, and what follows from them.
     pub gaps: Vec<String>,
 }
 

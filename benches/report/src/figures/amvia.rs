@@ -174,7 +174,7 @@ fn bandwidth(analysis: &Analysis, rows: &[Rate]) -> Option<Figure> {
     })
 }
 
-/// What a message of a burst costs: measured as points, by the schedule as lines.
+/// The cost of a message of a burst: measured as points, by the schedule as lines.
 fn signature(transport: Transport, here: &[&Signature]) -> Figure {
     let over = transport.name().to_uppercase();
     let panel = |signature: &&Signature| {
@@ -215,7 +215,7 @@ fn signature(transport: Transport, here: &[&Signature]) -> Figure {
     }
 }
 
-/// What a message costs by its size.
+/// The cost of a message by its size.
 fn per_byte(transport: Transport, here: &[&Signature]) -> Figure {
     let over = transport.name().to_uppercase();
     let panel = |(title, part): (&str, usize)| {

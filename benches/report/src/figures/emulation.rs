@@ -179,7 +179,7 @@ pub fn imitated(analysis: &Analysis, percent: u8) -> String {
 /// The part of the least gap between two loads over which the points of one load are spread.
 const SPREAD: f64 = 0.6;
 
-/// How far the points of one load are spread.
+/// The distance that the points of one load are spread over.
 fn spread(places: &[f64]) -> f64 {
     let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
     let least = gaps.fold(f64::INFINITY, f64::min);

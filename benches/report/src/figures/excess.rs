@@ -47,7 +47,7 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
 
 fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
     let shown = &picture.histogram;
-    // What was held at 0 fills the first bin; the rest has to stay readable.
+    // The excesses that were held at 0 fill the first bin; the rest has to stay readable.
     let bars = bars(shown);
     let heights = || bars.iter().map(|bar| bar.y);
     let highest = heights().skip(1).fold(0.0, f64::max);

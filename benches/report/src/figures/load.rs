@@ -132,7 +132,7 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
     })
 }
 
-/// Where the RTT lies without load, a panel a link.
+/// The RTT without load, a panel a link.
 pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
     let pictures = analysis.suites.packet.rtt_pictures.iter();
     let pictures: Vec<&RttPicture> = pictures.filter(|p| p.level == Level::None).collect();

@@ -35,7 +35,7 @@ const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
 /// The figures of one case of a suite, whose name follows.
 const OF_CASE: [&str; 4] = ["library-", "ranks-", "packet-", "amvia-"];
 
-/// Whether a file has the name of a figure that a report can have.
+/// True if a file has the name of a figure that a report can have.
 pub fn is_name(file: &str) -> bool {
     file.strip_suffix(".svg").is_some_and(|id| {
         let over = |transport: &Transport| id.ends_with(&format!("-{}", transport.name()));
@@ -148,7 +148,7 @@ fn links(analysis: &Analysis) -> Vec<&Link> {
     links
 }
 
-/// What delays of a shape are called in figures.
+/// The name of delays of a shape in figures.
 fn called(shape: Member) -> &'static str {
     match shape {
         Member::Uniform => "constant (uniform)",

@@ -1,4 +1,4 @@
-//! What failures cost active messages, after figures 4.9 to 4.14 of Kaur.
+//! The costs of failures for active messages, after figures 4.9 to 4.14 of Kaur.
 
 use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::performability::Component;

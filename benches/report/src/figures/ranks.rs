@@ -129,8 +129,8 @@ fn panel(analysis: &Analysis, picture: &RankPicture, limits: &[f64], row: f64) -
     }
 }
 
-/// Where one shade ends and the next begins, in microseconds: round numbers between the least and the greatest time,
-/// evenly spaced on a logarithmic scale.
+/// The limits between shades, in microseconds: round numbers between the least and the greatest time, evenly spaced
+/// on a logarithmic scale.
 fn limits((low, high): (f64, f64)) -> Vec<f64> {
     let inside = |digits: &[f64]| -> Vec<f64> {
         let decades = low.max(1e-3).log10().floor() as i32..=high.max(1e-3).log10().ceil() as i32;

@@ -10,7 +10,7 @@ use crate::analysis::application::runtimes::{FixedMean, Runtime};
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::words;
 
-/// What each program is slowed by: over the mean of constant delays, and over the standard deviation of delays of one mean. Where no
+/// The slowdown of each program: over the mean of constant delays, and over the standard deviation of delays of one mean. Where no
 /// delays vary, the first alone.
 pub fn answer(analysis: &Analysis) -> Option<Figure> {
     let all: Vec<&Runtime> = slowed(analysis).collect();
@@ -259,7 +259,7 @@ fn changes(
     (right, lines(analysis, SIDE_BY_SIDE * right, of_application))
 }
 
-/// The runtimes with injected delays of which mean and standard deviation are known, beside those without.
+/// The runtimes with injected delays of a known mean and standard deviation, beside those without.
 fn slowed(analysis: &Analysis) -> impl Iterator<Item = &Runtime> {
     let rows = analysis.suites.application.runtimes.iter();
     rows.filter(|row| row.slowdown.is_some() && row.injected_ns.is_some())
@@ -299,7 +299,7 @@ fn with_room(label: &str, low: f64, high: f64) -> Axis {
     Axis::linear_between(label, low - room, high + room)
 }
 
-/// How far points that belong to one place stand from each other, as a part of the axis.
+/// The distance between points that belong to one place, as a part of the axis.
 const SIDE_BY_SIDE: f64 = 0.012;
 
 /// A series an application, each with its look in every panel, and its points `step` beside those of the one before.

@@ -1,4 +1,4 @@
-//! What was measured, on what, and how to do it again.
+//! The measurements, the environment, and the way to repeat them.
 
 use jitterlab_base::show;
 use jitterlab_experiment::enough::{POWER, begun, enough};
@@ -53,7 +53,7 @@ fn nodes(analysed: &Analysed) -> Vec<(Vec<String>, &Node)> {
     nodes
 }
 
-/// How many blocks there are, and why so many.
+/// The number of blocks, and the reason for it.
 fn blocks(analysed: &Analysed) -> String {
     let (experiment, attempts) = (analysed.folder.experiment(), analysed.folder.attempts());
     let blocks = begun(experiment, attempts);
@@ -157,7 +157,7 @@ fn imitations(injected: &InjectedLevels) -> Vec<String> {
     shapes.chain(scaled).collect()
 }
 
-/// What a mode does to a message, in words.
+/// The effect of a mode on a message, in words.
 fn how(mode: Mode) -> &'static str {
     match mode {
         Mode::Spin => "spin: the sender waits, then sends; the delay is on its CPU",
@@ -166,7 +166,7 @@ fn how(mode: Mode) -> &'static str {
     }
 }
 
-/// That it was stopped, and what was no longer as it had been.
+/// The sentence that the experiment was stopped, and what was no longer as it had been.
 fn went_on(resumption: &Resumption) -> String {
     let changed = match resumption.changed.as_slice() {
         [] => "with everything as it was".into(),

@@ -1,4 +1,4 @@
-//! How every figure was computed: definitions, tests, corrections, limits.
+//! The computation of every figure: definitions, tests, corrections, limits.
 
 use maud::{Markup, html};
 

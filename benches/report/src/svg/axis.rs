@@ -23,9 +23,9 @@ enum Scale {
 /// A tick; one without a label is a minor one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Where.
+    /// The value that it stands at.
     pub value: f64,
-    /// What is written there.
+    /// The text that is written there.
     pub label: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Axis {
         let mut ticks = Vec::new();
         let first = low.log10().floor() as i32;
         let last = high.log10().ceil() as i32;
-        // With many decades every one is marked, with one or two also 2 and 5.
+        // Each decade is marked if there are many; 2 and 5 as well if there are one or two.
         let labelled: &[u32] = if decades <= 2.5 { &[1, 2, 5] } else { &[1] };
         let every = 1 + (decades / 8.0) as i32;
         for exponent in first..=last {
@@ -163,7 +163,7 @@ impl Axis {
         }
     }
 
-    /// What the axis shows, with its unit.
+    /// The quantity of the axis, with its unit.
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -173,8 +173,8 @@ impl Axis {
         &self.ticks
     }
 
-    /// How far along the axis a value is: 0 at its start, 1 at its end, beyond them outside. What
-    /// a logarithmic axis cannot show is far below its start.
+    /// The place of a value along the axis: 0 at its start, 1 at its end, beyond them outside. A
+    /// value that a logarithmic axis cannot show is far below its start.
     pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.range;
         match self.scale {

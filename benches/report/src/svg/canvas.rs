@@ -8,7 +8,7 @@ pub struct Canvas {
     body: String,
 }
 
-/// Where text stands relative to its point.
+/// The place of text relative to its point.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -148,7 +148,7 @@ pub fn escape(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // What XML 1.0 does not allow, in whatever program's output a name came from.
+            // XML 1.0 does not allow these characters, in whatever program's output a name came from.
             c if c.is_control() && !matches!(c, '\t' | '\n' | '\r') => out.push('\u{fffd}'),
             c => out.push(c),
         }

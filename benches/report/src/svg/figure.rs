@@ -9,13 +9,13 @@ use super::style::{self, Shade, Style};
 pub struct Figure {
     /// Name of its file without the ending; letters, digits, hyphens.
     pub id: String,
-    /// What it shows, in a few words: read out where pictures are not seen.
+    /// A few words on what it shows: read out where pictures are not seen.
     pub title: String,
-    /// What is drawn how, with n and the kind of interval; under the figure.
+    /// The caption under the figure: what is drawn how, with n and the kind of interval.
     pub caption: String,
     /// Its panels, row by row.
     pub panels: Vec<Panel>,
-    /// How many panels stand beside each other.
+    /// The number of panels beside each other.
     pub columns: usize,
     /// Height of a panel in pixels.
     pub panel_height: f64,
@@ -67,7 +67,7 @@ impl Figure {
         )
     }
 
-    /// Whether there is a point or bar whose interval is not known.
+    /// True if there is a point or bar whose interval is not known.
     pub fn lacks_an_interval(&self) -> bool {
         let series = self.panels.iter().flat_map(|panel| &panel.series);
         series
@@ -137,5 +137,5 @@ impl Figure {
     }
 }
 
-/// Where the legend's lines begin.
+/// The place where the legend's lines begin.
 const LABEL_START: f64 = 44.0;

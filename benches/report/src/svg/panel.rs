@@ -20,13 +20,13 @@ pub struct Point {
 pub struct Bar {
     /// Left and right edge.
     pub x: (f64, f64),
-    /// Where it stands.
+    /// The value that it begins at.
     pub base: f64,
-    /// How far it reaches.
+    /// The value that it reaches.
     pub y: f64,
     /// Lower and upper end of the interval of y.
     pub interval: Option<(f64, f64)>,
-    /// Whether y is an estimate, and not a count.
+    /// True if y is an estimate, and not a count.
     pub is_estimate: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Cell {
     pub label: String,
 }
 
-/// What a series is drawn as. A series may have several.
+/// The mark that a series is drawn as. A series may have several.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
     /// A line through points: only where values between them mean something.
@@ -61,7 +61,7 @@ pub enum Mark {
     Box {
         /// Whisker, box, median, box, whisker.
         x: [f64; 5],
-        /// Where.
+        /// The y that it lies at.
         y: f64,
         /// Height of the box, in units of the y axis.
         height: f64,
@@ -70,14 +70,14 @@ pub enum Mark {
     Cells(f64, Vec<Cell>),
 }
 
-/// What belongs to one entry of the legend.
+/// The series of one entry of the legend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Its name in the legend; an empty one has no entry.
     pub name: String,
     /// Its look.
     pub style: Style,
-    /// What is drawn.
+    /// The marks that are drawn.
     pub marks: Vec<Mark>,
 }
 
@@ -90,7 +90,7 @@ pub struct Panel {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// In the order in which they are painted.
+    /// The series in the order in which they are painted.
     pub series: Vec<Series>,
 }
 

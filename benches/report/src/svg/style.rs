@@ -1,4 +1,4 @@
-//! How one series is told from another.
+//! The styles that tell one series from another.
 
 use super::canvas::{Canvas, number};
 
@@ -7,7 +7,7 @@ use super::canvas::{Canvas, number};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style(pub usize);
 
-/// How dark a cell is, from 0 to 1: a grey that a print keeps.
+/// The darkness of a cell, from 0 to 1: a grey that a print keeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shade(pub f64);
 
@@ -61,7 +61,7 @@ pub fn dark() -> String {
 struct Look {
     /// Chosen to differ in lightness, and by eyes of every colour vision (after Okabe and Ito).
     colour: &'static str,
-    /// What stands for it on a dark page.
+    /// The colour that stands for it on a dark page.
     in_the_dark: &'static str,
     dash: &'static str,
     marker: Marker,

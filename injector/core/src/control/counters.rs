@@ -1,4 +1,4 @@
-//! What each thread counts of its own sends.
+//! The counts of each thread's own sends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,7 +57,7 @@ impl Default for Counters {
 }
 
 impl Slot {
-    /// To counters that are the calling thread's own.
+    /// The slot for counters that are the calling thread's own.
     #[inline(always)]
     pub(crate) fn own(counters: &'static Counters) -> Self {
         Slot {
@@ -66,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// To counters that other threads count with, too.
+    /// The slot for counters that other threads count with, too.
     pub(crate) fn shared(counters: &'static Counters) -> Self {
         Slot {
             counters,
@@ -153,7 +153,7 @@ pub struct Totals {
     /// Their sum as achieved, in nanoseconds: from the start of the delay to its end, the
     /// injector's own cost included.
     pub achieved_ns: u64,
-    /// By how much the worst delay was longer than asked, in nanoseconds.
+    /// The longest time that a delay was longer than asked, in nanoseconds.
     pub late_max_ns: u64,
     /// Deferred sends that failed when they were due.
     pub send_errors: u64,

@@ -32,7 +32,7 @@ pub enum Hook {
     UctPost,
 }
 
-/// What `--hook` chooses: hooks that belong together.
+/// A choice of `--hook`: hooks that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HookFamily {
     /// RDMA verbs.
@@ -52,7 +52,7 @@ impl HookFamily {
     /// it, and with them a message would be delayed twice.
     pub const DEFAULT: [HookFamily; 2] = [HookFamily::Verbs, HookFamily::Socket];
 
-    /// Whether its sends can be deferred: what they send is known well enough to be copied.
+    /// True if its sends can be deferred: what they send is known well enough to be copied.
     pub fn defers(self) -> bool {
         matches!(self, HookFamily::Verbs | HookFamily::Socket)
     }

@@ -1,5 +1,5 @@
-//! The control page: a shared page ([`jitterlab_base::page`]) by which a running, injected program is observed and
-//! changed.
+//! The control page: a shared page ([`jitterlab_base::page`]) through which a running, injected program is
+//! observed and changed.
 //!
 //! The program creates it ([`Page::create`]) as `/dev/shm/jitterlab-<uid>/<pid>`, readable by
 //! its user alone, and reads its settings and table from it; others attach ([`Attached`]), and lock it to change it
@@ -69,7 +69,7 @@ impl Content for Page {
     }
 }
 
-/// Who a page belongs to.
+/// The program that a page belongs to.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Identity {
     /// The process.
@@ -77,7 +77,7 @@ pub struct Identity {
     /// When it started, in the kernel's ticks since boot (field 22 of `/proc/<pid>/stat`): tells
     /// it from a later process of the same number.
     pub start_time: u64,
-    /// Where its number and its paths mean something.
+    /// The namespaces in which its number and its paths mean something.
     pub namespaces: Namespaces,
     /// The `inject run` that it belongs to; 0 where there was none.
     pub run: u64,
@@ -92,7 +92,7 @@ pub struct Identity {
 }
 
 impl Page {
-    /// Who it belongs to.
+    /// The program that it belongs to.
     pub fn identity(&self) -> Identity {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let owner = self.head.owner();
@@ -160,7 +160,7 @@ impl Page {
             || settings.order == Order::Drawn && table.entries.iter().all(|&delay| delay == 0);
         let switch = match settings.enabled {
             false => Switch::OFF,
-            // Who paces needs to know when the last send went.
+            // A thread that paces needs to know when the last send went.
             true if settings.mode != Mode::Pace && zeros() => Switch::ZEROS,
             true => Switch::DELAYS,
         };
@@ -174,7 +174,7 @@ impl Page {
         self.settings.generation()
     }
 
-    /// What says whether anything is injected: for a hook that has nothing else to do.
+    /// The switch that says whether anything is injected: for a hook that has nothing else to do.
     pub(crate) fn switch(&self) -> &Generation {
         self.settings.mark()
     }

@@ -17,11 +17,11 @@ use crate::environment::CONTROL_DIR;
 pub struct Program {
     /// Its page.
     pub page: Attached,
-    /// Its number here; `None` if it is of a namespace of which none is known here, as another container's.
+    /// Its number here. `None`: it has none here, since its namespace is another one, as a container's.
     pub pid: Option<u32>,
 }
 
-/// On whose behalf programs are looked for.
+/// The one for whom programs are looked for.
 #[derive(Debug, Clone, Copy)]
 pub enum Collector<'a> {
     /// Nobody's: all programs count. Lines go to the reports that the pages name, if these are the caller's own files.
@@ -43,7 +43,7 @@ pub fn programs(collector: Collector) -> io::Result<Vec<Program>> {
             let is_deserted = is_deserted(&path);
             let page = match attach(&path) {
                 Ok(page) => page,
-                // On its way, or one of an earlier version: it is a program's as long as that has it in its memory.
+                // The page is on its way, or of an earlier version: it is a program's as long as that has it in its memory.
                 Err(_) => {
                     if is_deserted {
                         let _ = std::fs::remove_file(&path);
@@ -66,7 +66,7 @@ pub fn programs(collector: Collector) -> io::Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Where pages are: the caller's own directory, for root everybody's, and the one that the environment names.
+/// The directories of pages: the caller's own, for root everybody's, and the one that the environment names.
 fn directories() -> Vec<PathBuf> {
     let own = directory(geteuid().as_raw());
     let mut directories = vec![own.clone()];
@@ -83,7 +83,7 @@ fn directories() -> Vec<PathBuf> {
     directories
 }
 
-/// What is reported of a page.
+/// The part of a page that is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// Its counters.
@@ -109,7 +109,7 @@ impl Attached {
             Collector::Anybody if identity.report.as_os_str().is_empty() => {
                 self.clear_away(Path::new(""), what);
             }
-            // What another user's page names is not for us to write to, and left for them.
+            // The report that another user's page names is not for us to write to, and left for them.
             Collector::Anybody if !is_own => {}
             // Elsewhere the path is another file's.
             Collector::Anybody if identity.namespaces.mount != here.mount => {
@@ -119,7 +119,7 @@ impl Attached {
         }
     }
 
-    /// Of several that come to do so one does, and the others wait for it.
+    /// If several come to clear it away, one does so, and the others wait for it.
     fn clear_away(self, report: &Path, what: What) {
         let Ok(_locked) = self.lock() else {
             return;

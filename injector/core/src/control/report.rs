@@ -12,7 +12,7 @@ use crate::table::DelayUnit;
 use crate::text::Text;
 use jitterlab_base::named;
 
-/// How a process ended, as far as its line tells.
+/// The end of a process, as far as its line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The library was there.
@@ -75,7 +75,7 @@ impl Page {
     }
 }
 
-/// Whether the line could be written. Straight to the kernel: the functions of the C library may be hooks.
+/// True if the line could be written. Straight to the kernel: the functions of the C library may be hooks.
 fn append(path: &CStr, line: &[u8]) -> bool {
     let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
     // SAFETY: a C string, and bytes that the caller lends.

@@ -1,4 +1,4 @@
-//! What a page tells the hooks to do, and its form as words.
+//! The settings that a page tells the hooks, and their form as words.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::replay::{Order, Stretch};
 use crate::table::{DelayUnit, TableSource};
 use jitterlab_base::named;
 
-/// How a delay is injected.
+/// The way that a delay is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Mode {
@@ -45,17 +45,17 @@ impl Mode {
 /// The settings of an injected program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Settings {
-    /// Whether anything is injected.
+    /// True if anything is injected.
     pub enabled: bool,
-    /// How.
+    /// The way that delays are injected.
     pub mode: Mode,
-    /// How delays are drawn from the table.
+    /// The generator that draws delays from the table.
     pub generator: GeneratorKind,
-    /// In which order they come: drawn, or as they were recorded.
+    /// The order of the delays: drawn, or as they were recorded.
     pub order: Order,
-    /// Which stretches of a recording ranks replay.
+    /// The stretches of a recording that ranks replay.
     pub stretch: Stretch,
-    /// What the table counts.
+    /// The unit of the table.
     pub unit: DelayUnit,
     /// The seed of every stream.
     pub seed: u64,
@@ -65,7 +65,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What a page says before anything was published: nothing is injected.
+    /// The settings of a page before anything was published: nothing is injected.
     pub const NONE: Settings = Settings {
         enabled: false,
         mode: Mode::Spin,
@@ -85,7 +85,7 @@ const SEEDINGS: usize = 1;
 const SEED: usize = 2;
 const TIMES: usize = 4;
 const ORIGIN_AT: usize = 6;
-/// Where the table begins.
+/// The place at which the table begins.
 pub(super) const TABLE_AT: usize = ORIGIN_AT + ORIGIN_WORDS;
 /// Words in a published block.
 pub(super) const SETTINGS_WORDS: usize = TABLE_AT + TABLE_ENTRIES;
@@ -99,7 +99,7 @@ const BY_MESSAGE: u32 = 32;
 const BY_TIME: u32 = 64;
 const EACH_RANK: u32 = 128;
 
-/// What a thread keeps of the settings, ready for its hot path.
+/// The part of the settings that a thread keeps, ready for its hot path.
 pub(crate) type Head = Settings;
 
 /// The settings from their words; `None` when a word could not be had.

@@ -1,10 +1,10 @@
-//! What settings have hooks do, in the mark that they are published with: one load, and a hook knows.
+//! The switch of the hooks, in the mark that settings are published with: one load, and a hook knows.
 
 use std::sync::atomic::AtomicU64;
 
 use jitterlab_base::page::published::{Generation, Mark, Seen};
 
-/// What settings have hooks do.
+/// The switch that settings set for hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch(Mark);
 
@@ -26,12 +26,12 @@ impl Switch {
     }
 }
 
-/// What a hook asks of a generation that it has seen.
+/// The question of a hook to a generation that it has seen.
 pub trait Asked: Copy {
-    /// Whether there is nothing to do.
+    /// True if there is nothing to do.
     fn is_off(self) -> bool;
 
-    /// Whether there are delays, where something is injected.
+    /// True if there are delays, where something is injected.
     fn has_delays(self) -> bool;
 
     /// The switch that was published with it.

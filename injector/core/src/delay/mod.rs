@@ -28,7 +28,7 @@ pub struct Injection {
     replay: Option<Replay>,
 }
 
-/// What is replayed.
+/// The recording that is replayed.
 #[derive(Debug, Clone, Copy)]
 struct Replay {
     recording: &'static Recording,
@@ -36,7 +36,7 @@ struct Replay {
     began: u64,
 }
 
-/// What a spin costs over and above the wait itself, in ticks. Taken off that.
+/// The cost of a spin over and above the wait itself, in ticks. Taken off that.
 #[derive(Debug, Clone, Copy, Default)]
 struct Compensation {
     /// Off one that is too short to be rehearsed.
@@ -49,10 +49,10 @@ struct Compensation {
 /// leave the processor's caches, and to get them back takes up to some hundred nanoseconds.
 const REHEARSAL_NS: u32 = 1_000;
 
-/// From so many nanoseconds on a wait is long enough for it.
+/// A wait of so many nanoseconds or more is long enough for a rehearsal.
 const REHEARSED_NS: u32 = 2 * REHEARSAL_NS;
 
-/// What a hook does next with the send that it caught.
+/// The next step of a hook with the send that it caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
     /// Perform it: there is nothing to wait for, or it has been waited for.
@@ -67,14 +67,14 @@ pub enum Passage {
 pub struct Delay {
     /// When the program asked for the send, a reading of [`Injection::clock`].
     pub start: u64,
-    /// When it is due.
+    /// The time at which it is due.
     pub due: u64,
     /// `None` where there is nothing to count, or no more.
     asked_ns: Option<u32>,
 }
 
 impl Delay {
-    /// For what goes `now`.
+    /// The delay of a send that goes `now`.
     pub fn none(now: u64) -> Self {
         Delay {
             start: now,
@@ -83,7 +83,7 @@ impl Delay {
         }
     }
 
-    /// For what else the same call sends: it is due at the same time, and not counted again.
+    /// The delay of what else the same call sends: it is due at the same time, and not counted again.
     pub fn same(self) -> Self {
         Delay {
             asked_ns: None,
@@ -110,8 +110,8 @@ impl Injection {
         injection
     }
 
-    /// The same injection with a recording, for when the page says that its delays come in their order. The replay began `elapsed_ns` nanoseconds
-    /// ago.
+    /// The same injection with a recording, for when the page says that its delays come in their order. The replay began `elapsed_ns`
+    /// nanoseconds ago.
     #[must_use]
     pub fn replaying(mut self, recording: &'static Recording, elapsed_ns: u64) -> Self {
         let elapsed = self.clock.ns_to_ticks(elapsed_ns);
@@ -136,8 +136,8 @@ impl Injection {
         }
     }
 
-    /// The process is about to lose the clock: a processor that reads it would end it. From now on delays are waited out by the
-    /// counting loop, of which it is measured first, in half a millisecond, how long it takes.
+    /// The process is about to lose the clock: a processor that reads it would end it. Delays are waited out by the counting
+    /// loop from now on. How long the loop takes is measured first, in half a millisecond.
     pub fn go_blind(&self) {
         const ROUNDS: u32 = 20_000;
         let ns = (0..8)
@@ -151,13 +151,13 @@ impl Injection {
         self.blind.store(rounds.max(1), Ordering::Relaxed);
     }
 
-    /// Whether the clock may not be read.
+    /// True if the clock may not be read.
     #[inline(always)]
     pub fn is_blind(&self) -> bool {
         self.blind.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether sends are deferred, as the page has it now.
+    /// True if sends are deferred, as the page has it now.
     pub fn defers(&self) -> bool {
         self.page.head().1.mode == Mode::Defer
     }
@@ -177,13 +177,13 @@ impl Injection {
         &self.clock
     }
 
-    /// What is taken off a wait at most, in nanoseconds: the readings of the clock and the hook.
+    /// The time that is taken off a wait at most, in nanoseconds: the readings of the clock and the hook.
     pub fn compensation_ns(&self) -> f64 {
         let Compensation { short, long } = self.compensation;
         self.clock.ticks_to_ns_f64(short.max(long))
     }
 
-    /// What says whether anything is injected.
+    /// The switch that says whether anything is injected.
     pub fn switch(&self) -> &'static Generation {
         self.page.switch()
     }
@@ -384,7 +384,7 @@ impl Injection {
         }
         let before = stream.settings.replace(settings);
         let first = stream.generation.replace(generation) == 0;
-        // What was only counted is drawn, or does not matter any more.
+        // The delays that were only counted are drawn, or do not matter any more.
         let pending = stream.pending.replace(0);
         if first || before.seedings != settings.seedings || before.generator != settings.generator {
             stream
@@ -405,12 +405,12 @@ impl Injection {
         });
     }
 
-    /// What a delay takes, seen from outside, beyond what was asked.
+    /// Measures the time that a delay takes, seen from outside, beyond what was asked.
     ///
-    /// The processor foresees the end of a short wait that is always the same, but not that of one
-    /// that is long or not like the one before, which costs some 15 to 25 ns more. Short waits are of
-    /// both kinds: what is taken off them is the mean, and the error that this leaves is half of the
-    /// difference either way.
+    /// The processor foresees the end of a short wait that is always the same. It does not foresee
+    /// the end of one that is long or not like the one before, and that costs some 15 to 25 ns more.
+    /// Short waits are of both kinds. Their mean is taken off, and the error that this leaves is half
+    /// of the difference either way.
     fn measure_overhead(&self) -> Compensation {
         const FORESEEN: Range<u32> = 200..201;
         // Each a nanosecond longer than the last: a clock whose steps are of 10 ns, as on some
@@ -423,7 +423,7 @@ impl Injection {
         }
     }
 
-    /// The same for delays of some lengths, in nanoseconds, one after the other, in ticks.
+    /// Measures the same for delays of some lengths, in nanoseconds, one after the other. Gives ticks.
     ///
     /// The least of some measurements: a processor that has not come this way before, or that shares its core for a
     /// moment, is slower.

@@ -1,4 +1,4 @@
-//! What each thread keeps of its own, and how it counts sends that have no delay.
+//! The state that each thread keeps of its own, and the count of sends that have no delay.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::replay::Place;
 use jitterlab_base::page::published::Seen;
 use jitterlab_base::seed;
 
-/// What a thread keeps of its own: where it is in its stream of delays.
+/// The state that a thread keeps of its own: its place in its stream of delays.
 ///
 /// All cells, taken by `&self`, because a signal handler may send in the middle of a send. Memory that is all zero is a new
 /// stream, as [`Stream::new`] makes it. It begins with what [`Undelayed`] asks for, laid out as C would.
@@ -18,7 +18,7 @@ use jitterlab_base::seed;
 pub struct Stream {
     pub(super) zeros: Cell<u64>,
     pub(super) own: Cell<Option<&'static Counters>>,
-    /// How many delays of zero have been counted that the generator has not gone past.
+    /// The delays of zero that have been counted and that the generator has not gone past.
     pub(super) pending: Cell<u64>,
     /// The counters that it shares with other threads, when there were no others.
     pub(super) shared: Cell<Option<&'static Counters>>,
@@ -34,12 +34,12 @@ pub struct Stream {
     pub(super) entered: Cell<u64>,
     /// The seed of the stretches of a recording that it replays.
     pub(super) stretches: Cell<u64>,
-    /// Where it is in that, by message.
+    /// Its place in that, by message.
     pub(super) place: Cell<Place>,
 }
 
-/// What a thread has to know of sends without a delay, and no more: the first two words of its stream, from the stream itself
-/// or from who knows where it lies.
+/// The knowledge that a thread needs of sends without a delay, and no more: the first two words of its stream, from the
+/// stream itself or from who knows where it lies.
 pub trait Undelayed: Copy {
     /// The generation of the stream if its table has only zeros; else 0, which is no generation that is on.
     fn zeros(self) -> u64;
@@ -47,9 +47,9 @@ pub trait Undelayed: Copy {
     /// The thread's own counters.
     fn own(self) -> Option<&'static Counters>;
 
-    /// Where a send is to be counted ([`Stream::count_undelayed`]) that has no delay because the table has none ([`Switch::ZEROS`]):
-    /// then it can be performed. `None` if that takes a new look at the page, and [`Injection::before_send`] says what to do.
-    /// The hook has `seen` that it is on.
+    /// The counters of a send ([`Stream::count_undelayed`]) that has no delay because the table has none ([`Switch::ZEROS`]): it can
+    /// be performed. `None` if that takes a new look at the page, and [`Injection::before_send`] says what to do. The hook has
+    /// `seen` that it is on.
     ///
     /// Nothing is called here or there, and the first word is done with when the second is read, so a hook has nothing to save
     /// on the stack. What a signal handler has changed since the hook looked is noticed; and from a new look in between the
@@ -97,8 +97,8 @@ impl Stream {
         }
     }
 
-    /// Counts a send that came through `hook` and has no delay, in the `counters` that [`Undelayed::counters`] gave. What it draws is drawn later:
-    /// of a table of zeros only how much that is has to be known.
+    /// Counts a send that came through `hook` and has no delay, in the `counters` that [`Undelayed::counters`] gave. Its draw is made up
+    /// for later: only the number of draws from a table of zeros has to be known.
     #[inline(always)]
     pub fn count_undelayed(&self, counters: &'static Counters, hook: Hook) {
         Slot::own(counters).undelayed(hook);
@@ -110,7 +110,7 @@ impl Stream {
         own.or_else(|| self.shared.get().map(Slot::shared))
     }
 
-    /// From now on counts there.
+    /// Counts there from now on.
     pub(super) fn set_slot(&self, slot: Option<Slot>) {
         let (own, shared) = match slot.map(Slot::counters) {
             Some(Ok(own)) => (Some(own), None),

@@ -1,5 +1,5 @@
-//! What a rank has sent by MPI, as the preloaded library leaves it when the rank ends: a file of JSON in
-//! the folder that `JITTERLAB_TRACE` names.
+//! The record of what a rank has sent by MPI. The preloaded library leaves it when the rank ends: a file
+//! of JSON in the folder that `JITTERLAB_TRACE` names.
 
 mod traffic;
 
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 pub struct Record {
     /// Its rank among all that were started together (`MPI_COMM_WORLD`).
     pub rank: usize,
-    /// How many these are; 0 where the MPI is one whose handles are not known.
+    /// The number of these; 0 where the MPI is one whose handles are not known.
     pub ranks: usize,
-    /// Whether the ranks were started by those of another program (`MPI_Comm_spawn`), and not with it.
+    /// True if the ranks were started by those of another program (`MPI_Comm_spawn`), and not with it.
     pub spawned: bool,
-    /// What it called, in the order of a fixed list; what it did not call is left out.
+    /// The functions that it called, in the order of a fixed list; other functions are left out.
     pub calls: Vec<Calls>,
-    /// To whom it sent, by rank; those it did not send to are left out.
+    /// The messages to each rank that it sent to; other ranks are left out.
     pub peers: Vec<Sent>,
-    /// To processes that are none of these ranks, or of which that is not known.
+    /// The messages to other processes than these ranks, or to unknown ones.
     pub others: Others,
 }
 
@@ -29,7 +29,7 @@ pub struct Record {
 pub struct Calls {
     /// Its name in C.
     pub call: String,
-    /// How often it was called; of a call that makes a persistent collective, how often that was started. A send to
+    /// The number of calls; for a call that makes a persistent collective, the number of its starts. A send to
     /// `MPI_PROC_NULL` is none.
     pub calls: u64,
     /// Messages that it sent to single ranks: of `MPI_Startall` or `MPI_Pready_range` several, of a collective none.
@@ -38,10 +38,10 @@ pub struct Calls {
     pub bytes: u64,
 }
 
-/// What was sent to one rank.
+/// The messages to one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Whom to.
+    /// The rank that they went to.
     pub rank: usize,
     /// Messages, and one-sided calls.
     pub messages: u64,
@@ -49,7 +49,7 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-/// What was sent to others than the ranks.
+/// The messages to others than the ranks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
     /// Messages, and one-sided calls.

@@ -1,4 +1,4 @@
-//! What the ranks have left, added up.
+//! The records of the ranks, added up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::{Calls, Others, Record, Sent};
 
-/// What the ranks of a program have sent to each other.
+/// The messages between the ranks of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// How many ranks there were; 0 where no call of MPI was seen.
+    /// The number of ranks; 0 where no call of MPI was seen.
     pub ranks: usize,
     /// Messages and one-sided calls from one rank to another, of all ranks.
     pub messages: u64,
@@ -24,7 +24,7 @@ pub struct Traffic {
     pub collective_bytes: u64,
     /// Each function, over all ranks; those that send to single ranks come first.
     pub calls: Vec<Calls>,
-    /// From a rank (the line) to a rank (the column).
+    /// The messages from a rank (the line) to a rank (the column).
     pub matrix: Matrix,
     /// Each rank that has left something.
     pub by_rank: Vec<Rank>,
@@ -34,7 +34,7 @@ pub struct Traffic {
     pub spawned: usize,
 }
 
-/// What went from each rank to each.
+/// The messages from each rank to each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Matrix {
     /// Messages and one-sided calls.
@@ -43,7 +43,7 @@ pub struct Matrix {
     pub bytes: Vec<Vec<u64>>,
 }
 
-/// What one rank has sent.
+/// The messages of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rank {
     /// Its number.
@@ -58,11 +58,11 @@ pub struct Rank {
     pub collective_bytes: u64,
     /// Each function.
     pub calls: Vec<Calls>,
-    /// To processes that are none of these ranks.
+    /// The messages to other processes than these ranks.
     pub others: Others,
 }
 
-/// What the ranks have left in a folder, and how many of the files are not whole.
+/// The records of the ranks in a folder, and how many of the files are not whole.
 ///
 /// # Errors
 /// The folder or a file cannot be read.
@@ -126,7 +126,7 @@ impl Traffic {
     }
 }
 
-/// As many ranks as a record tells of.
+/// The number of ranks that a record tells of.
 fn ranks_of(record: &Record) -> usize {
     let peers = record.peers.iter().map(|&Sent { rank, .. }| rank + 1);
     peers.fold(record.ranks.max(record.rank + 1), usize::max)

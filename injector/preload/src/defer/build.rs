@@ -41,7 +41,7 @@ struct Call {
     id: u64,
     flags: u32,
     words: [usize; 4],
-    /// Which of the words is the place of the copy; 4 for none.
+    /// The word that is the place of the copy; 4 for none.
     copied_at: usize,
     /// The length of the copy, in words of eight bytes.
     length: usize,
@@ -108,7 +108,7 @@ pub(crate) fn introduce(qp: *mut c_void) {
         return;
     }
     let from = (qp.addr() >> 4).wrapping_mul(0x9e37_79b9) >> 8;
-    // At an address that is used again there is a builder already, so none is ever given back.
+    // An address that is used again has a builder already, so none is ever given back.
     let null = std::ptr::null_mut();
     let _ = (0..BUILDERS - 1)
         .map(|step| &ALL[(from + step) % BUILDERS])
@@ -131,7 +131,7 @@ unsafe fn places(qp: *mut c_void) -> impl Iterator<Item = *mut *mut c_void> {
         .map(move |at| unsafe { qp.byte_add(at).cast() })
 }
 
-/// Whether a queue pair has functions that build and that there is no recorder for. A provider offers them where the queue
+/// True if a queue pair has functions that build and that there is no recorder for. A provider offers them where the queue
 /// pair was made with them.
 ///
 /// # Safety
@@ -149,8 +149,8 @@ pub(crate) unsafe fn builds_otherwise(qp: *mut c_void) -> bool {
     })
 }
 
-/// From now on the program builds on this queue pair by functions that are not in the structure,
-/// too, and that know of no recording: its posts are never deferred.
+/// The program also builds on this queue pair by functions that are not in the structure, from now
+/// on. They know of no recording: its posts are never deferred.
 pub(crate) fn exempt(qp: *mut c_void, exempt: bool) {
     if let Some(builder) = builder_of(qp) {
         builder.exempt.store(exempt, Ordering::Relaxed);
@@ -176,7 +176,7 @@ pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<Delay>) -
     let Some(recorder) = builder.filter(|builder| !builder.exempt.load(Ordering::Relaxed)) else {
         let through = settle(|lane| lane.key == key_of(qp), PATIENCE_NS);
         if let (false, Some(builder)) = (through, builder) {
-            // What is built now may not overtake what the provider does not take.
+            // A request that is built now may not overtake one that the provider does not take.
             // SAFETY: by the contract of this function.
             unsafe { builder.begin(real, qp, None) };
             return true;
@@ -260,7 +260,7 @@ unsafe extern "C" fn record<const FUNCTION: usize>(
 }
 
 impl Inner {
-    /// Copies `parts`, to which the `word`-th word of `call` points.
+    /// Copies `parts`. The `word`-th word of `call` points to them.
     ///
     /// # Safety
     /// The parts are memory that can be read.
@@ -303,8 +303,8 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
     };
     let mut held = DEFERRED.lock();
     if let Attempt::Told(outcome) = held.defer(built, delay) {
-        // In this order: where no helper can be started this thread does its work, for which it needs
-        // the builder.
+        // The order matters: where no helper can be started, this thread does its work, and needs the
+        // builder for it.
         builder.release();
         release(held, injection);
         return outcome;
@@ -323,7 +323,7 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
         }
     }
     drop(held);
-    // By itself, after what is pending.
+    // It is performed by itself, after what is pending.
     if !settle(|lane| lane.key == key_of(qp), 0) {
         return libc::ENOMEM;
     }
@@ -335,7 +335,7 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
     outcome
 }
 
-/// What came of an attempt to defer what was recorded.
+/// The result of an attempt to defer what was recorded.
 enum Attempt {
     /// The program is told this.
     Told(c_int),
@@ -415,7 +415,7 @@ impl Builder {
             let recorders = places(qp).zip(&mut inner.originals).zip(RECORDERS);
             for (index, ((place, original), recorder)) in recorders.enumerate() {
                 *original = place.read();
-                // What the provider does not offer stays away.
+                // A function that the provider does not offer stays away.
                 if !original.is_null() && index >= first {
                     place.write(recorder);
                 }
@@ -460,8 +460,8 @@ impl Built {
     /// # Safety
     /// The calling thread has taken the builder, and the record is still there.
     unsafe fn replay(&self) -> c_int {
-        // SAFETY: the builder is taken, so the structure has the provider's functions; the record
-        // is what `record` wrote, and the words are those with which the program called.
+        // SAFETY: the builder is taken, so the structure has the provider's functions. The record
+        // is what `record` wrote, and the program called with these words.
         unsafe {
             (self.start)(self.qp);
             let mut at = 0;
@@ -485,7 +485,7 @@ impl Built {
     }
 }
 
-/// What stands in each place.
+/// The recorder in each place.
 const RECORDERS: [*mut c_void; PLACES] = {
     macro_rules! recorders {
         ($($index:literal)*) => {

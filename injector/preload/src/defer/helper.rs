@@ -15,10 +15,10 @@ use super::{CALLS, DEFERRED, EARLIEST, Entry, HELPER, Held, Outcome, Work};
 use crate::real::{Real, system_call};
 
 static MARGIN: Margin = Margin::new();
-/// How long a helper without work stays. A program ends when its last thread does, which must not
-/// be ours.
+/// The time that a helper without work stays. A program ends when its last thread does, which must
+/// not be ours.
 const IDLE_NS: u64 = 100_000_000;
-/// How soon something that could not be performed is tried again: at first, and at most.
+/// The time after which something that could not be performed is tried again: at first, and at most.
 const RETRY_NS: u64 = 20_000;
 const RETRY_MOST_NS: u64 = 1_000_000;
 
@@ -36,8 +36,8 @@ pub(super) fn start(injection: &'static Injection) {
     // SAFETY: the prototype is that of the C library.
     static REAL: Real<PthreadCreate> = unsafe { Real::new(c"pthread_create") };
     let argument = std::ptr::from_ref(injection).cast_mut().cast::<c_void>();
-    // A thread begins with the signals held back that its maker holds back: all of them. And with its
-    // niceness, of which a busy processor makes when it begins.
+    // A thread begins with the blocked signals of its maker, here all of them, and with its niceness,
+    // which decides when it begins on a busy processor.
     let held = HeldSignals::hold();
     let urgent = Urgent::begin();
     let mut thread = std::mem::MaybeUninit::uninit();
@@ -60,8 +60,8 @@ pub(super) fn start(injection: &'static Injection) {
     }
 }
 
-/// The highest priority but for real-time ones, of which the kernel takes a share away from threads that watch
-/// the clock.
+/// The highest priority that is not real-time. The kernel takes a share of the time from real-time threads
+/// that watch the clock.
 const NICENESS: c_int = -20;
 
 /// While it lives, the calling thread has [`NICENESS`], if the process may.
@@ -135,7 +135,7 @@ fn run(injection: &'static Injection, idle_ns: u64) {
     let clock = injection.clock();
     let slot = injection.claim_slot();
     let mut idle = false;
-    // What the helper got up for: it does not lie down again.
+    // The entry that the helper got up for: it does not lie down again.
     let mut up_for = None;
     let mut held = DEFERRED.lock();
     loop {
@@ -246,7 +246,7 @@ fn wait_and_retry(held: &mut Held, entry: NonNull<Entry>, place: usize, injectio
     let pause = stuck.clamp(RETRY_NS, RETRY_MOST_NS);
     // SAFETY: the entry is initialised, and the lock is held.
     let (order, due) = unsafe { (entry.as_ref().order, entry.as_ref().delay.due) };
-    // Never its own time, by which those that were not tried yet are told from it.
+    // The time is never its own one: that tells it from entries that were not tried yet.
     let when = (now + clock.ns_to_ticks(pause)).max(due + 1);
     let pushed = held.queue.push(Item {
         when,

@@ -1,4 +1,4 @@
-//! What has to stay in order.
+//! The lanes of what has to stay in order.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -7,7 +7,7 @@ use jitterlab_injector::delay::Delay;
 
 use crate::real::system_call;
 
-/// How many lanes there can be at a time.
+/// The number of lanes that there can be at a time.
 const LANES: usize = 1 << 10;
 /// A lane is at most this far from where its key says.
 const REACH: usize = 16;
@@ -22,15 +22,15 @@ pub(super) struct Entry<W> {
     pub(super) order: u64,
     /// Until its first attempt is made.
     pub(super) delay: Delay,
-    /// Of the block.
+    /// The size of the block.
     pub(super) bytes: usize,
-    /// What is performed.
+    /// The work that is performed.
     pub(super) work: W,
 }
 
 /// The sends of a socket, or the posts of a queue pair.
 pub(super) struct Lane<W> {
-    /// What it is the lane of: 0 for none.
+    /// The key that it is the lane of: 0 for none.
     pub(super) key: u64,
     /// A descriptor of the socket, our own, while anything is pending; else -1.
     pub(super) fd: c_int,
@@ -47,7 +47,7 @@ pub(super) struct Lane<W> {
     pub(super) waiting: Option<Chain<W>>,
     /// A send that does not wait was refused, and its program may wait to be told of room.
     pub(super) refused: bool,
-    /// What they are for ends: none of them is tried again.
+    /// Its target ends: no entry is tried again.
     pub(super) given_up: bool,
 }
 
@@ -72,7 +72,7 @@ impl<W> Lane<W> {
         given_up: false,
     };
 
-    /// Nothing is pending any more: what was kept for that is given up; an error is kept.
+    /// Nothing is pending any more. What was kept for that is given up, except an error.
     pub(super) fn rest(&mut self) {
         close(self.fd);
         let error = self.error;

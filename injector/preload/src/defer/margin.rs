@@ -1,4 +1,4 @@
-//! How long before its time the helper gets up.
+//! The time before the due one at which the helper gets up.
 //!
 //! Sleeping is late: by some 20 us on a virtual machine even with the least timer slack, by hundreds in an emulated
 //! one. So the helper gets up early and watches the clock, for as long as its sleeps have shown to be needed.
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// It is never shorter, nor longer, than this.
 pub(super) const LEAST_NS: u64 = 60_000;
 pub(super) const MOST_NS: u64 = 500_000;
-/// What has to be left when it is up.
+/// The time that has to be left when it is up.
 pub(super) const SPARE_NS: u64 = 20_000;
 /// A sleep that was late by more lengthens it, one that was not shortens it. In proportion 19 to 1 that follows the
 /// point that 19 of 20 sleeps stay under: one that took milliseconds, because something else had the processor,
@@ -24,8 +24,8 @@ impl Margin {
         Margin(AtomicU64::new(LEAST_NS))
     }
 
-    /// How long to sleep for something that is due in `left_ns`; `None` for not at all. At least half of the time
-    /// if it is more than the least margin twice: the program may need the processor meanwhile.
+    /// The time to sleep for something that is due in `left_ns`; `None` for no sleep. It is at least half of the
+    /// time, if that is more than the least margin twice: the program may need the processor meanwhile.
     pub(super) fn sleep_ns(&self, left_ns: u64) -> Option<u64> {
         let margin = self
             .0

@@ -8,9 +8,9 @@ const SMALLEST: u32 = 9;
 const SIZES: usize = 9;
 /// The largest block.
 pub(super) const LARGEST: usize = 1 << (SMALLEST as usize + SIZES - 1);
-/// How much is asked from the system at a time.
+/// The bytes that are asked from the system at a time.
 const CHUNK: usize = 1 << 20;
-/// How much there may be in all.
+/// The bytes that there may be in all.
 const LIMIT: usize = 256 << 20;
 
 /// Free blocks, and the rest of the last chunk.

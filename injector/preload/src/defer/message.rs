@@ -20,9 +20,9 @@ pub(super) struct Message {
     address: usize,
     control: usize,
     data: usize,
-    /// How much of the data a stream has taken already.
+    /// The bytes of the data that a stream has taken already.
     taken: usize,
-    /// What `send` is to be told.
+    /// The flags for `send`.
     flags: c_int,
     stream: bool,
 }
@@ -33,11 +33,11 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) address: (*const c_void, usize),
     pub(crate) control: (*const c_void, usize),
     pub(crate) flags: c_int,
-    /// Sent by `write` or `writev`, to which nothing means nothing, not an empty datagram.
+    /// It is sent by `write` or `writev`. An empty message means nothing to these, and no empty datagram.
     pub(crate) written: bool,
 }
 
-/// What the hook does next.
+/// The next step of the hook.
 pub(crate) enum Verdict {
     /// Gives this to the program.
     Sent(isize),
@@ -49,7 +49,7 @@ pub(crate) enum Verdict {
     NoSocket,
 }
 
-/// Flags with which a message can be sent later as well as now.
+/// The flags that a message can be sent with later as well as now.
 const FLAGS: c_int =
     libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR | libc::MSG_DONTROUTE;
 /// The most of a stream that is one entry.
@@ -171,8 +171,8 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<De
     verdict
 }
 
-/// Waits until the lanes have room, as a send waits for room in the socket's buffer; or gives the
-/// error with which such a send is given up.
+/// Waits until the lanes have room, as a send waits for room in the socket's buffer. Or it gives
+/// the error with which such a send is given up.
 fn wait_for_room(
     mut held: Held,
     key: u64,
@@ -208,7 +208,7 @@ fn wait_for_room(
     (held, interrupted.then_some(libc::EINTR))
 }
 
-/// How long a send on a socket waits.
+/// The time that a send on a socket waits.
 enum Patience {
     None,
     Ns(u64),
@@ -242,7 +242,7 @@ fn patience_of(fd: c_int, flags: c_int) -> Patience {
     }
 }
 
-/// What came of copying.
+/// The result of copying.
 enum Copied {
     Yes,
     /// There is no room before something was performed.
@@ -330,7 +330,7 @@ impl Deferred {
     }
 }
 
-/// Where the next thing begins after `length` bytes.
+/// The place where the next thing begins after `length` bytes.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(16)
 }
@@ -408,9 +408,9 @@ impl Message {
     }
 }
 
-/// Lets an edge-triggered epoll report that the socket at `fd` can be written to: its lane was full
-/// and has room, of which the system knows nothing. Whoever sets this option is taken to have made
-/// room. Where the system's buffer is full, `poll` asks it to report when it no longer is.
+/// Lets an edge-triggered epoll report that the socket at `fd` can be written to. Its lane was full
+/// and has room now, and the system does not know that. Whoever sets this option is taken to have
+/// made room. Where the system's buffer is full, `poll` asks it to report when it no longer is.
 pub(super) fn tell_of_room(fd: c_int) {
     let mut about = libc::pollfd {
         fd,
@@ -513,7 +513,7 @@ pub(crate) fn before_change(fd: c_int, patience_ns: u64) {
     set_errno(before);
 }
 
-/// Whether `fd` is one of our own descriptors, which a program that closes whatever there may be
+/// True if `fd` is one of our own descriptors, which a program that closes whatever there may be
 /// must leave alone.
 #[cold]
 pub(crate) fn is_own(fd: c_int) -> bool {

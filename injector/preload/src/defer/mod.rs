@@ -34,12 +34,12 @@ use lock::{Guard, Lock};
 use memory::Memory;
 use queue::{Item, Queue};
 
-/// How many bytes may wait in a lane, as in the buffer of a socket.
+/// The bytes that may wait in a lane, as in the buffer of a socket.
 const LANE_BYTES: usize = 1 << 20;
-/// How long a socket that takes nothing may hold up the end of the program.
+/// The time that a socket that takes nothing may hold up the end of the program.
 pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// What is performed when an entry is due.
+/// The work that is performed when an entry is due.
 #[derive(Clone, Copy)]
 enum Work {
     /// A message on a socket.
@@ -55,17 +55,17 @@ enum Work {
 type Entry = lanes::Entry<Work>;
 type Lane = lanes::Lane<Work>;
 
-/// What became of an attempt to perform an entry.
+/// The outcome of an attempt to perform an entry.
 enum Outcome {
     /// It is performed.
     Done,
-    /// Not now: what it is for is full or busy.
+    /// It cannot be performed now: its queue or socket is full or busy.
     Later,
     /// It failed with this error number.
     Failed(c_int),
 }
 
-/// Whether a provider says by this error that its send queue is full: there is room when the program
+/// True if a provider says by this error that its send queue is full: there is room when the program
 /// has polled for completions. Some say it by a negative number.
 fn is_full(error: c_int) -> bool {
     matches!(error.abs(), libc::ENOMEM | libc::ENOSPC)
@@ -96,24 +96,24 @@ static DEFERRED: Lock<Deferred> = Lock::new(Deferred {
 /// The process that has a helper thread: this one, or 0. (A child by `vfork` sees its parent's.)
 /// Changed by whoever has the lock.
 static HELPER: AtomicU32 = AtomicU32::new(0);
-/// How many entries wait or are being performed. Changed by whoever has the lock.
+/// The number of entries that wait or are being performed. Changed by whoever has the lock.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 /// Counts what was performed; those who wait for that sleep here.
 static PERFORMED: AtomicU32 = AtomicU32::new(0);
-/// How many sleep there.
+/// The number of threads that sleep there.
 static WAITING: AtomicU32 = AtomicU32::new(0);
 /// The time that the helper waits for; changes of it are counted in `CALLS`, where it sleeps.
 static EARLIEST: AtomicU64 = AtomicU64::new(u64::MAX);
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether anything is deferred at the moment.
+/// True if anything is deferred at the moment.
 #[inline(always)]
 pub(crate) fn busy() -> bool {
     PENDING.load(Ordering::Relaxed) != 0
 }
 
 impl Deferred {
-    /// Whether anything waits in the lane of `key`.
+    /// True if anything waits in the lane of `key`.
     fn is_pending(&self, key: u64) -> bool {
         self.lanes
             .all()
@@ -131,7 +131,7 @@ impl Deferred {
         error
     }
 
-    /// A block for an entry that copies `copied` bytes: its place, and that of the copy.
+    /// A block for an entry that copies `copied` bytes: the place of the entry, and the place of the copy.
     fn take(&mut self, copied: usize) -> Option<(NonNull<Entry>, NonNull<u8>, usize)> {
         if self.queue.is_full() {
             return None;
@@ -250,7 +250,7 @@ fn release(held: Held, injection: &'static Injection) {
     }
 }
 
-/// Whether this process has a helper.
+/// True if this process has a helper.
 fn has_helper() -> bool {
     HELPER.load(Ordering::Relaxed) == std::process::id()
 }

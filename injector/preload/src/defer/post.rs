@@ -24,10 +24,10 @@ pub(super) struct Post {
     first: *mut SendRequest,
 }
 
-/// How many work requests a chain may have.
+/// The number of work requests that a chain may have.
 const LONGEST: usize = 512;
 
-/// What a copy of a chain needs: requests, parts and bytes of inline data.
+/// The room that a copy of a chain needs: requests, parts and bytes of inline data.
 struct Size {
     requests: usize,
     parts: usize,
@@ -144,7 +144,7 @@ pub(crate) unsafe fn post(
 /// Copies a chain: requests, then their parts, then inline data. Gives the first request.
 ///
 /// # Safety
-/// `wr` is a chain of which `size` was taken, and `copy` has room for that.
+/// `wr` is the chain that `size` was taken from, and `copy` has room for that.
 unsafe fn copy_chain(
     mut wr: *const SendRequest,
     size: &Size,

@@ -1,7 +1,7 @@
 //! When what is due: a heap of things to do, first by time, then by the order in which they came.
 
-/// How many places there are. One is kept for the thing that was taken out and has to come back: the
-/// one helper takes one at a time.
+/// The number of places. One is kept for the thing that was taken out and has to come back: the one
+/// helper takes one at a time.
 pub(super) const CAPACITY: usize = 1 << 14;
 
 /// A binary heap of fixed size, the earliest on top.
@@ -17,7 +17,7 @@ pub(super) struct Item<T> {
     pub(super) when: u64,
     /// Tells things of the same time apart: the lower comes first.
     pub(super) order: u64,
-    /// What it is.
+    /// The thing itself.
     pub(super) thing: T,
 }
 
@@ -29,7 +29,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Whether something new has to wait until there is room.
+    /// True if something new has to wait until there is room.
     pub(super) fn is_full(&self) -> bool {
         self.length + 1 >= CAPACITY
     }

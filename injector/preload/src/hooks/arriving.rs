@@ -43,7 +43,7 @@ macro_rules! receives {
             };
             // SAFETY: the caller's own arguments.
             unsafe {
-                // Where nothing can arrive, the real function is jumped to.
+                // The real function is jumped to if nothing can arrive.
                 if !$has {
                     return real($($argument),*);
                 }

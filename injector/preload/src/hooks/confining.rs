@@ -1,4 +1,4 @@
-//! The calls by which a program gives rights up: see [`crate::confined`].
+//! The calls with which a program gives rights up: see [`crate::confined`].
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub(super) unsafe extern "C" fn prctl(
     fifth: c_ulong,
 ) -> c_int {
     type Function = unsafe extern "C" fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
-    // SAFETY: the prototype is that of the C library, whose function reads no more than these.
+    // SAFETY: the prototype is that of the C library; its function reads no more than these arguments.
     static REAL: Real<Function> = unsafe { Real::new(c"prctl") };
     match (option, second) {
         (libc::PR_SET_SECCOMP, STRICT) => begin_blind(),
@@ -38,7 +38,7 @@ pub(super) unsafe extern "C" fn prctl(
 const STRICT: c_ulong = libc::SECCOMP_MODE_STRICT as c_ulong;
 const NO_COUNTER: c_ulong = libc::PR_TSC_SIGSEGV as c_ulong;
 
-/// The system call, for which the C library has no function.
+/// The system call. The C library has no function for it.
 pub(super) unsafe extern "C" fn seccomp(
     operation: c_uint,
     flags: c_uint,

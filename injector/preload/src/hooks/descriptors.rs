@@ -1,4 +1,4 @@
-//! Which file descriptors are sockets of UDP and TCP.
+//! The file descriptors that are sockets of UDP and TCP.
 //!
 //! A hook makes no system call that the program does not make: where one is not allowed, it would end the program. So the kernel
 //! is asked nothing when something is sent. What a descriptor is is known from the call that makes it, or from the kernel when the
@@ -22,13 +22,13 @@ const UDP: u8 = 2;
 const KNOWN: usize = 1 << 20;
 static KINDS: [AtomicU8; KNOWN] = [const { AtomicU8::new(OTHER) }; KNOWN];
 
-/// Whether `fd` is a socket of UDP or TCP.
+/// True if `fd` is a socket of UDP or TCP.
 #[inline(always)]
 pub(super) fn is_internet(fd: c_int) -> bool {
     kind(fd) != OTHER
 }
 
-/// Whether a socket of UDP or TCP is one of TCP.
+/// True if a socket of UDP or TCP is one of TCP.
 pub(super) fn is_stream(fd: c_int) -> bool {
     kind(fd) == TCP
 }
@@ -76,7 +76,7 @@ pub(super) fn ask(fd: c_int) {
 
 /// Asks what the program has open when the library comes up.
 pub(crate) fn ask_for_all() {
-    /// Where the kernel does not list them.
+    /// The number of them, if the kernel does not list them.
     const USUAL: c_int = 1024;
     match std::fs::read_dir("/proc/self/fd") {
         Ok(entries) => {
@@ -123,7 +123,7 @@ fn forget_all(first: c_uint, last: c_uint) {
         return;
     }
     for kind in KINDS.get(first as usize..end).unwrap_or_default() {
-        // What was never written takes no memory.
+        // A page that was never written takes no memory.
         if kind.load(Ordering::Relaxed) != OTHER {
             kind.store(OTHER, Ordering::Relaxed);
         }

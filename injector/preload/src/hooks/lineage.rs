@@ -48,14 +48,14 @@ fn tell(environment: Environment, lineage: u64) {
     let Some(place) = place(environment) else {
         return;
     };
-    // SAFETY: as many digits lie there, in the environment that the program hands over: what `jitterlab inject run` put into it, on the
-    // stack of a new program, or a copy that the program made. Nothing in this process reads it after the library is up.
+    // SAFETY: as many digits lie there, in the environment that the program hands over. That is what `jitterlab inject run` put into
+    // it, on the stack of a new program, or a copy that the program made. Nothing in this process reads it after the library is up.
     unsafe {
         std::ptr::copy_nonoverlapping(digits.as_ptr(), place.cast_mut().cast(), digits.len())
     };
 }
 
-/// Where the digits are.
+/// The place of the digits.
 fn place(mut variable: Environment) -> Option<*const c_char> {
     if variable.is_null() {
         return None;

@@ -15,17 +15,17 @@ mod x86_64 {
     use crate::objects::scope::bounce_beside;
     use crate::real::{errno, set_errno};
 
-    /// Where to go on.
+    /// The way on.
     #[repr(C)]
     struct Way {
         /// The real function.
         real: *const c_void,
-        /// Where it is to return to, for the caller that it has; null for a jump that it returns from by itself.
+        /// The address that it is to return to, for the caller that it has; null for a jump that it returns from by itself.
         bounce: *const c_void,
     }
 
     impl Way {
-        /// Of a function that is called from where it returns to.
+        /// The way to a function, for a call that returns to `returns_to`.
         fn from(slot: &Slot, returns_to: usize) -> Self {
             Way {
                 real: slot.original(),

@@ -23,7 +23,7 @@ fn delay(fd: c_int, hook: Hook) -> Passage {
     }
 }
 
-/// What a message says of itself beyond its data.
+/// The part of a message beyond its data.
 type Extra = (*const c_void, usize);
 const NOTHING: Extra = (std::ptr::null(), 0);
 
@@ -32,7 +32,7 @@ const NOTHING: Extra = (std::ptr::null(), 0);
 fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
     let delay = match passage {
         Passage::Defer(delay) => Some(delay),
-        // Not delayed, but what is deferred on the same socket goes first.
+        // It is not delayed, but what is deferred on the same socket goes first.
         Passage::Now if is_internet(fd) => None,
         Passage::Now => return None,
     };
@@ -63,7 +63,7 @@ unsafe fn outgoing<'a>(header: *const libc::msghdr, flags: c_int) -> Outgoing<'a
                 // One too many is all that has to be known of too many.
                 count => std::slice::from_raw_parts((*header).msg_iov, count.min(MOST_PARTS + 1)),
             },
-            // Of a name that is not there the system ignores the length.
+            // The system ignores the length of a name that is not there.
             address: if (*header).msg_name.is_null() {
                 NOTHING
             } else {
@@ -108,7 +108,7 @@ unsafe fn many_later(
     Some(count as isize)
 }
 
-/// What a function gives that the system does not have.
+/// The result of a function that the system does not have.
 #[cold]
 #[inline(never)]
 fn missing() -> isize {
@@ -137,7 +137,7 @@ macro_rules! sends {
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
 
-            // With nothing to wait for, but nobody has looked for the function yet.
+            // There is nothing to wait for, but nobody has looked for the function yet.
             #[cold]
             #[inline(never)]
             unsafe extern "C" fn first($fd: c_int, $($arg: $type),*) -> $result {
@@ -174,8 +174,8 @@ macro_rules! sends {
                 unsafe { real($fd, $($arg),*) }
             }
 
-            // With nothing to wait for. `first` is not kept in the function's place until that is found: where a jump has led to two places
-            // the processor takes it for one that does so by turns, for as long as it knows it, and it costs a nanosecond more.
+            // There is nothing to wait for. `first` does not stay in the function's place until that is found: if a jump has led to two
+            // places, the processor takes it to alternate, for as long as it knows the jump, and that costs a nanosecond more.
             #[inline(always)]
             unsafe extern "C" fn now($fd: c_int, $($arg: $type),*) -> $result {
                 match REAL.found() {

@@ -1,5 +1,5 @@
-//! `syscall`, by which a program makes a system call by its number. Those after which something has to be known go the way of the
-//! C library's function of the same arguments, which is caught; all others, those that send among them, go on as they are.
+//! `syscall`, with which a program makes a system call by its number. A call after which something has to be known goes the way
+//! of the C library's function of the same arguments, which is caught. All others, those that send among them, go on as they are.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ mod x86_64 {
     use crate::hooks::{confining, descriptors, ending};
     use crate::real::system_call;
 
-    /// Where to go on.
+    /// The way on.
     #[repr(C)]
     struct Way {
         /// The function with the same arguments, whose result is an `int`; or null.

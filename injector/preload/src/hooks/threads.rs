@@ -16,8 +16,8 @@ type PthreadCreate = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// What a new thread is told by us. Not in memory that is allocated: to give that back would make a thread need an allocator's
-/// memory that may need none.
+/// The things that we tell a new thread. They are not in allocated memory: a thread that may need no allocator would need it
+/// to give that memory back.
 struct Beginning {
     taken: AtomicBool,
     lineage: AtomicU64,
@@ -65,7 +65,7 @@ pub(crate) fn prepare_keys() {
     }
 }
 
-/// How often the C library goes through the keys of a thread that ends: `PTHREAD_DESTRUCTOR_ITERATIONS`.
+/// The number of times that the C library goes through the keys of a thread that ends: `PTHREAD_DESTRUCTOR_ITERATIONS`.
 const ROUNDS: usize = 4;
 
 /// Another key's destructor may send after this, and takes counters again: they are given back in each round.

@@ -127,7 +127,7 @@ unsafe fn hook_interface(table: *mut *mut c_void) {
     }
 }
 
-/// Whether the UCX that an object calls is one whose interfaces are known; if not, says so once.
+/// True if the UCX that an object calls is one whose interfaces are known; if not, says so once.
 fn is_known(caller: &Object) -> bool {
     static SAID: AtomicBool = AtomicBool::new(false);
     let version = caller.look_up(c"ucp_get_version_string");

@@ -1,5 +1,5 @@
-//! Functions that take any number of arguments: those by which programs become others or
-//! start them, and `dprintf`.
+//! Functions that take any number of arguments: those with which programs become others or start
+//! them, and `dprintf`.
 //!
 //! All are caught by a few instructions that leave the arguments as they are and jump to the real
 //! one. They are x86-64's: on other machines these functions are not caught.

@@ -59,8 +59,8 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
     }
 }
 
-/// With C's calling convention and the arguments in their places, so that it is jumped to, and jumps on: a
-/// send without a delay calls nothing, and has nothing to save on the stack.
+/// It has C's calling convention and the arguments in their places, so that it is jumped to, and jumps on:
+/// a send without a delay calls nothing, and has nothing to save on the stack.
 #[inline(never)]
 extern "C" fn post_on(
     qp: *mut c_void,
@@ -135,7 +135,7 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
     }
 }
 
-/// As [`post_on`].
+/// Does as [`post_on`].
 #[inline(never)]
 extern "C" fn start_on(qp: *mut c_void, real: WrStart, look: Look) {
     if look.goes_at_once(Hook::WorkRequest, || true) {
@@ -197,7 +197,7 @@ fn hooked_context(context: *mut c_void) -> *mut c_void {
     context
 }
 
-/// Whether hooks of verbs were asked for.
+/// True if hooks of verbs were asked for.
 fn is_asked() -> bool {
     state::installed(HookFamily::Verbs).is_some()
 }
@@ -253,7 +253,7 @@ verbs! {
         }
     }
 
-    // What it gives leads to functions that build on the same queue pair, by pointers that are not replaced.
+    // Its result leads to functions that build on the same queue pair, by pointers that are not replaced.
     c"mlx5dv_qp_ex_from_ibv_qp_ex": mlx5_qp_ex in MLX5_QP_EX as Open, (qp: *mut c_void) -> *mut c_void;
     |real| {
         defer::build::exempt(qp, true);

@@ -1,4 +1,4 @@
-//! What the kernel counts on each CPU, before and after a run.
+//! The kernel's counts on each CPU, before and after a run.
 
 mod sources;
 mod table;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::{Cpu, CpuSet};
 
-/// What kind of thing is counted.
+/// The kind of thing that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -40,13 +40,13 @@ named!(
 /// A count on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// What kind it is of.
+    /// Its kind.
     pub kind: Kind,
     /// Its name, unique within the kind: `LOC`, `37`, `TIMER`.
     pub name: String,
-    /// What the kernel says about it; empty if it says nothing.
+    /// The kernel's words about it; empty if there are none.
     pub description: String,
-    /// How often; for [`Kind::StealNs`], nanoseconds.
+    /// The number of times; for [`Kind::StealNs`], nanoseconds.
     pub count: u64,
 }
 
@@ -76,7 +76,7 @@ impl Snapshot {
         self.counts.insert((cpu, kind, name.to_string()), value);
     }
 
-    /// What was counted on `cpu` from `earlier` on: what moved, by kind, greatest first. A count that was
+    /// The counts on `cpu` from `earlier` on: those that moved, by kind, greatest first. A count that was
     /// not there earlier began at 0.
     pub fn since(&self, earlier: &Snapshot, cpu: Cpu) -> Vec<Count> {
         let mut moved: Vec<Count> = self

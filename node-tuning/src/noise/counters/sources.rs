@@ -8,7 +8,7 @@ use crate::noise::error::Error;
 
 type Source = fn(&Path, &CpuSet, &mut Snapshot) -> Result<(), Error>;
 
-/// To count something else, write a function and put it here.
+/// The sources. To count something else, write a function and put it here.
 pub const ALL: &[Source] = &[interrupts, softirqs, schedstat, steal, throttle];
 
 fn interrupts(root: &Path, _: &CpuSet, snapshot: &mut Snapshot) -> Result<(), Error> {
@@ -38,7 +38,7 @@ fn rows(path: PathBuf, kind: Kind, snapshot: &mut Snapshot) -> Result<(), Error>
 const USER_HZ: u64 = 100;
 
 /// The eighth number of a CPU's line (proc(5)). The lines are read here because the `procfs` crate
-/// numbers CPUs by the order of their lines, from which those that are offline are missing.
+/// numbers CPUs by the order of their lines, and offline CPUs have none.
 fn steal(root: &Path, _: &CpuSet, snapshot: &mut Snapshot) -> Result<(), Error> {
     each_cpu(root.join("proc/stat"), 8, |cpu, ticks| {
         let ns = ticks * (1_000_000_000 / USER_HZ);
@@ -82,7 +82,7 @@ fn each_cpu(path: PathBuf, place: usize, mut each: impl FnMut(Cpu, u64)) -> Resu
     Ok(())
 }
 
-/// Not there on virtual machines and on processors without thermal interrupts: no finding.
+/// They are missing on virtual machines and on processors without thermal interrupts: no finding.
 fn throttle(root: &Path, cpus: &CpuSet, snapshot: &mut Snapshot) -> Result<(), Error> {
     for cpu in cpus.iter() {
         let folder = root.join(format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle"));

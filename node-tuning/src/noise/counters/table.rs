@@ -9,7 +9,7 @@ pub struct Row {
     pub name: String,
     /// The count of each CPU that has a column.
     pub counts: Vec<(Cpu, u64)>,
-    /// What follows the counts, with single spaces.
+    /// The text after the counts, with single spaces.
     pub description: String,
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// From a machine with CPU 1 offline.
+    /// The counts of a machine with CPU 1 offline.
     const INTERRUPTS: &str = "           CPU0       CPU2       CPU3
   8:          1          0          0  IR-IO-APIC   8-edge      rtc0
  37:          0     890670      4294967295 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::Tracer;
 use crate::cpus::Cpu;
 
-/// What the hwlat tracer says of a CPU on which time passed while interrupts were off and nothing but the
-/// tracer ran (Documentation/trace/hwlat_detector.rst). It goes from CPU to CPU, a second each, so a
-/// CPU that it does not name is quiet or was not visited.
+/// The hwlat tracer's findings on a CPU. Time passed on it while interrupts were off and nothing but the
+/// tracer ran (Documentation/trace/hwlat_detector.rst). The tracer goes from CPU to CPU, a second each,
+/// so a CPU that it does not name is quiet or was not visited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hwlat {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
     /// Seconds in which there was at least one.
     pub windows: u64,

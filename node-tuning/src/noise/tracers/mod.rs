@@ -19,12 +19,12 @@ pub use hwlat::Hwlat;
 pub use osnoise::Osnoise;
 pub use timerlat::Timerlat;
 
-/// What the tracers say of the CPUs that were measured.
+/// The tracers' findings on the CPUs that were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tracers {
     /// Time taken from a spinning kernel thread, by whom.
     pub osnoise: Answer<Osnoise>,
-    /// How late a timer's interrupt and thread come.
+    /// The lateness of a timer's interrupt and thread.
     pub timerlat: Answer<Timerlat>,
     /// Time that passes while interrupts are off: the firmware's or the hypervisor's.
     pub hwlat: Answer<Hwlat>,
@@ -34,7 +34,7 @@ pub struct Tracers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer<T> {
-    /// What it measured, one for each CPU that it said something about, ascending.
+    /// The measurements, one for each CPU that it said something about, ascending.
     Measured(Vec<T>),
     /// Why it could not be asked.
     NotAvailable(String),
@@ -43,7 +43,7 @@ pub enum Answer<T> {
 /// One line of a tracer, which has been told from the others by its first words.
 struct Event<'a> {
     cpu: Cpu,
-    /// What follows the time stamp.
+    /// The text after the time stamp.
     rest: &'a str,
 }
 
@@ -54,7 +54,7 @@ trait Tracer: Sized {
     /// Long enough for two of its samples on each CPU.
     const TIME: Duration;
 
-    /// What all lines of one CPU say together; `None` if a line is not one of this tracer's.
+    /// The findings of all lines of one CPU together; `None` if a line is not one of this tracer's.
     fn of(cpu: Cpu, lines: &[&str]) -> Option<Self>;
 }
 
@@ -94,7 +94,7 @@ fn trace<T: Tracer>(tracing: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// What a trace says of `cpus`.
+/// The findings of a trace on `cpus`.
 fn read<T: Tracer>(text: &str, cpus: &CpuSet) -> Result<Vec<T>, String> {
     let events: Vec<Event> = text
         .lines()
@@ -160,7 +160,7 @@ mod tests {
         assert!(event("CPU:1 [LOST 17 EVENTS]").is_none());
     }
 
-    /// What Linux 6.1.0-52-rt of Debian wrote in a guest with three CPUs, without hardware support.
+    /// The trace that Linux 6.1.0-52-rt of Debian wrote in a guest with three CPUs, without hardware support.
     fn recorded<T: Tracer>(text: &str, cpus: &str) -> Vec<T> {
         read(text, &cpus.parse().unwrap()).unwrap()
     }

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 use super::Tracer;
 use crate::cpus::Cpu;
 
-/// What the osnoise tracer says of a CPU: the sum of its samples, each the work of a spinning
+/// The osnoise tracer's findings on a CPU: the sum of its samples, each the work of a spinning
 /// kernel thread for a second (Documentation/trace/osnoise-tracer.rst).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Osnoise {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
     /// Samples.
     pub samples: u64,
-    /// For how long the thread ran, in microseconds.
+    /// The time that the thread ran, in microseconds.
     pub runtime_us: u64,
-    /// How much of it was taken away.
+    /// The part of it that was taken away.
     pub noise_us: u64,
     /// The longest single noise, in microseconds.
     pub longest_us: u64,

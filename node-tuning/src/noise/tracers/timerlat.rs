@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::Tracer;
 use crate::cpus::Cpu;
 
-/// What the timerlat tracer says of a CPU: how late, in nanoseconds, after a timer's time its interrupt came
-/// and the thread that it wakes ran, about 1,000 times a second (Documentation/trace/timerlat-tracer.rst).
+/// The timerlat tracer's findings on a CPU: how long after a timer's time, in nanoseconds, its interrupt
+/// came and the thread that it wakes ran, about 1,000 times a second
+/// (Documentation/trace/timerlat-tracer.rst).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timerlat {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Of the interrupt; nothing if none came.
+    /// The latency of the interrupt; nothing if none came.
     pub irq_ns: Option<Summary>,
-    /// Of the thread; nothing if it never ran.
+    /// The latency of the thread; nothing if it never ran.
     pub thread_ns: Option<Summary>,
 }
 

@@ -22,7 +22,7 @@ pub struct Levelled {
 }
 
 impl Levelled {
-    /// Of measurements in any order.
+    /// The levels of measurements in any order.
     ///
     /// A measurement is taken for its pair's own level plus the drift of its moment. Drift is what the others
     /// that were measured next to it exceed their pairs' levels by, in the median: a pair's level is
@@ -124,8 +124,8 @@ impl Series {
     }
 }
 
-/// Where each moment's measurements are, and those around it from which its drift is estimated: as many
-/// moments before and after it as it takes to have enough of them.
+/// The places of each moment's measurements, and of those around it that its drift is estimated from:
+/// as many moments before and after it as it takes to have enough of them.
 fn moments(sorted: &[&Measurement]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut own: Vec<Range<usize>> = Vec::new();
     for moment in sorted.chunk_by(|a, b| a.moment == b.moment) {

@@ -1,4 +1,4 @@
-//! What is judged.
+//! The measurements that are judged.
 
 /// One measurement of a pair: the observation that tests count. The many round trips in it came one after
 /// the other between the same two programs and are no independent evidence.

@@ -1,4 +1,4 @@
-//! What the measurements of pairs say about nodes and about pairs.
+//! The judgement of nodes and pairs by the measurements of pairs.
 
 mod levelled;
 mod measurement;
@@ -19,7 +19,7 @@ use measurement::Pair;
 
 pub use measurement::Measurement;
 
-/// What makes an outlier.
+/// The limits that make an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Level of significance of the whole verdict: the chance that a cluster in which nothing is slow has
@@ -39,7 +39,7 @@ pub enum Error {
         a: usize,
         /// The other.
         b: usize,
-        /// What was given.
+        /// The value that was given.
         rtt_ns: f64,
     },
     /// A pair that is none.
@@ -49,22 +49,22 @@ pub enum Error {
         a: usize,
         /// The other.
         b: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: usize,
     },
     /// A limit outside its range.
     #[error("{name} is {value}; it has to be {expected}")]
     Limit {
-        /// Which.
+        /// The name.
         name: &'static str,
-        /// As given.
+        /// The value that was given.
         value: f64,
-        /// As it should be.
+        /// The values that are allowed.
         expected: &'static str,
     },
 }
 
-/// What the test of a node counts as one observation.
+/// The observation that the test of a node counts as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -81,7 +81,7 @@ pub enum Unit {
 pub struct Judgement {
     /// RTT in nanoseconds of a pair of nodes that add nothing; 0 if nothing was measured.
     pub typical_ns: f64,
-    /// What tests of nodes counted.
+    /// The observation that tests of nodes counted.
     pub unit: Unit,
     /// Whether a pair could be found to be slow: whether a test of so few repetitions, corrected for so
     /// many pairs, can reach the level of significance at all.
@@ -92,7 +92,7 @@ pub struct Judgement {
     pub pairs: Vec<PairVerdict>,
 }
 
-/// How slow something is, and how sure that is. Shares: 0.1 is 10 % slower.
+/// The slowdown of something, and how sure it is. Shares: 0.1 is 10 % slower.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slowdown {
     /// Hodges-Lehmann shift, and its interval of confidence 1 − alpha, not corrected.
@@ -109,49 +109,49 @@ pub struct Slowdown {
 /// The verdict on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NodeVerdict {
-    /// Which.
+    /// The node.
     #[serde(skip)]
     pub node: usize,
     /// Pairs of it that were measured.
     pub pairs: usize,
-    /// What it adds to its pairs by the additive model, as a share of the typical latency.
+    /// The time that it adds to its pairs by the additive model, as a share of the typical latency.
     pub adds: f64,
     /// Its pairs, less what their other nodes add, against the pairs of others; none if that cannot be
     /// tested.
     #[serde(deserialize_with = "Option::deserialize")]
     pub slowdown: Option<Slowdown>,
-    /// Whether it is an outlier.
+    /// True if it is an outlier.
     pub outlier: bool,
 }
 
 /// The verdict on a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairVerdict {
-    /// Which; the smaller number first.
+    /// The pair; the smaller number first.
     #[serde(skip)]
     pub pair: (usize, usize),
     /// Repetitions in which it was measured.
     pub n: usize,
     /// Median of their median RTTs, in nanoseconds.
     pub rtt_ns: f64,
-    /// What it is slower by than a typical pair, whatever the reason, as a share.
+    /// The share by which it is slower than a typical pair, whatever the reason.
     pub relative: f64,
-    /// What is left of that beyond what its two nodes add, as a share.
+    /// The share of that which is left beyond what its two nodes add.
     pub beyond: f64,
     /// Its repetitions beyond its nodes, against those of its neighbours: the pairs that share a node with
     /// it. None where `beyond` is below the minimum effect (it counts in the correction all the same)
     /// or cannot be tested.
     #[serde(deserialize_with = "Option::deserialize")]
     pub slowdown: Option<Slowdown>,
-    /// Whether it is an outlier.
+    /// True if it is an outlier.
     pub outlier: bool,
 }
 
-/// What both verdicts are made from. Values are logarithms of nanoseconds.
+/// The data that both verdicts are made from. Values are logarithms of nanoseconds.
 struct Fitted {
-    /// How many nodes there are.
+    /// The number of nodes.
     nodes: usize,
-    /// How many of them have been measured.
+    /// The number of them that have been measured.
     present: usize,
     limits: Limits,
     levelled: Levelled,

@@ -44,8 +44,8 @@ fn unit(fitted: &Fitted) -> Unit {
     }
 }
 
-/// What each observation has beyond the model, with its pair; the least first, so that what is taken from
-/// it is in order already.
+/// The part of each observation beyond the model, with its pair; the least first, so that what is taken
+/// from it is in order already.
 fn residuals(fitted: &Fitted, unit: Unit) -> Vec<(Pair, f64)> {
     let residual = |pair, value| (pair, fitted.model.residual(pair, value));
     let mut residuals: Vec<(Pair, f64)> = match unit {

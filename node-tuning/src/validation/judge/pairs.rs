@@ -4,7 +4,7 @@ use super::measurement::Pair;
 use super::test::{Tested, corrected, reachable};
 use super::{Fitted, PairVerdict};
 
-/// Of three nodes and three pairs the model explains everything by nodes.
+/// With three nodes and three pairs, the model explains everything by nodes.
 const LEAST_NODES: usize = 4;
 
 /// Whether a pair could be convicted at all, and the verdict on each pair.

@@ -55,7 +55,7 @@ pub fn corrected(tested: Vec<Option<Tested>>) -> Vec<Option<Slowdown>> {
 }
 
 impl Slowdown {
-    /// Whether it makes an outlier: an effect that is sure, that matters, and that the clock can show.
+    /// True if it makes an outlier: an effect that is sure, that matters, and that the clock can show.
     pub(super) fn convicts(&self, limits: Limits) -> bool {
         self.p_corrected < limits.alpha
             && self.effect.estimate >= limits.minimum_effect.max(self.resolution)
@@ -81,7 +81,7 @@ fn slower(own: &[f64], others: &[f64]) -> f64 {
     }
 }
 
-/// By how much `own` is larger, as shares; both sorted.
+/// The share by which `own` is larger; both are sorted.
 fn shift(own: &[f64], others: &[f64], alpha: f64) -> Interval {
     let logarithm = hodges_lehmann::shift_sorted(own, &thinned(others), 1.0 - alpha).interval;
     Interval {
@@ -91,7 +91,7 @@ fn shift(own: &[f64], others: &[f64], alpha: f64) -> Interval {
     }
 }
 
-/// Of very many, evenly chosen ones: the interval is that of the smaller sample, wider than need be.
+/// Evenly chosen values, if there are very many: the interval is that of the smaller sample, wider than need be.
 fn thinned(sorted: &[f64]) -> Vec<f64> {
     const MOST: usize = 10_000;
     let n = sorted.len().min(MOST);

@@ -126,7 +126,7 @@ impl fmt::Display for Handler {
     }
 }
 
-/// What became of the requests.
+/// The outcome of the requests.
 #[derive(Serialize)]
 struct Called {
     to: String,
@@ -145,7 +145,7 @@ struct Called {
     reply: Option<String>,
 }
 
-/// How long it took until the state of a request was unknown, and its timeouts together, in nanoseconds.
+/// The time until the state of a request was unknown, and its timeouts together, in nanoseconds.
 #[derive(Serialize)]
 struct Unknown {
     after_ns: f64,

@@ -1,4 +1,4 @@
-//! What `serve` and `call` are told of their endpoints.
+//! The options of `serve` and `call` for their endpoints.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -197,7 +197,7 @@ impl End {
         })
     }
 
-    /// Whether it keeps a log, which belongs to one name.
+    /// True if it keeps a log, which belongs to one name.
     pub fn has_log(&self) -> bool {
         self.log.is_some()
     }
@@ -229,5 +229,5 @@ pub fn failed(error: EndpointError) -> Failure {
     }
 }
 
-/// How long one wait of a loop lasts.
+/// The time of one wait of a loop.
 pub const TURN: Duration = Duration::from_millis(1);

@@ -210,7 +210,7 @@ impl Loggp {
 const WITHOUT_PRIORITY: &str = "measured without real-time priority: other work may have added to the times; \
     `chrt -f 20 jitterlab amvia loggp …` keeps it out\n";
 
-/// So many parts, each with its warm-up.
+/// A plan of so many parts, each with its warm-up.
 fn timed(parts: u32, warmup: Nanos, time: Nanos) -> Planned {
     Planned::Parts {
         counts: [parts; 2],

@@ -103,7 +103,7 @@ struct Asked {
 struct NoServer(String, #[source] std::io::Error);
 
 impl Asked {
-    /// How long a server is asked. It answers at once if it answers.
+    /// The time that a server is asked. It answers at once if it answers.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     fn client(&self) -> Result<Client, Failure> {
@@ -129,7 +129,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What asks it.
+    /// The client that asks it.
     pub fn client(&self) -> Result<Client, Failure> {
         let Known { names, key } = self;
         let (server, key) = (names.clone(), key.clone());

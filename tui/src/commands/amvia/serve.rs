@@ -53,7 +53,7 @@ pub struct Serve {
     format: Format,
 }
 
-/// What an endpoint has done.
+/// The counts of an endpoint.
 #[derive(Serialize)]
 struct Served {
     name: String,
@@ -74,7 +74,7 @@ struct ServedPeer {
     no_room: u64,
 }
 
-/// How long a registration holds that is not renewed.
+/// The time that a registration holds if it is not renewed.
 const LEASE: Duration = Duration::from_secs(30);
 
 impl Serve {

@@ -36,7 +36,7 @@ struct Aside {
     aside: PathBuf,
 }
 
-/// What a log says.
+/// The content of a log.
 #[derive(Serialize)]
 struct Shown {
     endpoint: String,
@@ -56,7 +56,7 @@ struct Peer {
     since: u32,
     /// Transactions that are not released.
     sent: usize,
-    /// Transactions of which a record is kept.
+    /// Transactions with a record that is kept.
     received: usize,
     name: Option<String>,
     address: Option<String>,

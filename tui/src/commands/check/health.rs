@@ -21,7 +21,7 @@ use crate::output::{self, Format};
 const LIMIT: Duration = Duration::from_secs(45);
 /// Noise is measured twice at most, and beside it Slurm is asked three times.
 const LONGEST: Nanos = Nanos(5_000_000_000);
-/// How long noise is measured.
+/// The time that noise is measured.
 const DURATION: Nanos = Nanos(1_000_000_000);
 /// The beginning of a reason that was measured.
 const NOISE: &str = "noise: ";
@@ -115,7 +115,7 @@ fn has_noise(system: &System) -> Option<bool> {
     Some(!topology.is_emulated())
 }
 
-/// What is heard of the CPUs in so much time.
+/// The noise that is heard of the CPUs in so much time.
 fn heard(system: &System, survey: &Survey, duration: Nanos) -> Fit {
     match listen(system, survey, duration) {
         Ok(noise) => match noise.findings.first() {
@@ -138,7 +138,7 @@ fn quiet(standing: &Standing, mut listen: impl FnMut() -> Fit) -> Fit {
     }
 }
 
-/// What is left of what was found, on a node that stands like this now: a job that has begun meanwhile may be the noise.
+/// The findings that are left on a node that stands like this now: a job that has begun meanwhile may be the noise.
 fn undisturbed(found: Fit, now: &Standing) -> Fit {
     match found {
         Fit::Unfit(reason) if reason.starts_with(NOISE) && !now.is_idle() => Fit::Unknown(NOISE),
@@ -205,7 +205,7 @@ mod tests {
             Standing::read(&format!("   State={states} \n   {reason}\n")).unwrap()
         };
         let drained = || Act::Drain("noise: CPU 3 loses 2 % of its time".into());
-        // By how a node stands, and what is heard: what is done, and how often it is listened to.
+        // Each row: how a node stands, what is heard, what is then done, and how often it is listened to.
         for (standing, hears, act, times) in [
             (standing("IDLE"), vec![noise(), noise()], drained(), 2),
             (standing("IDLE"), vec![noise(), Fit::Fit], Act::Nothing, 2),

@@ -36,25 +36,25 @@ pub struct Command {
     format: Format,
 }
 
-/// How long noise is measured.
+/// The time that noise is measured.
 const DURATION: Nanos = Nanos(5_000_000_000);
 
-/// What `jitterlab check` prints.
+/// The output of `jitterlab check`.
 #[derive(Serialize)]
 struct Verdict {
-    /// Whether there is nothing to object to.
+    /// True if there is nothing to object to.
     fit: bool,
-    /// Whether something was applied on this node; otherwise the settings are what `tune apply` would
+    /// True if something was applied on this node; otherwise the settings are what `tune apply` would
     /// want.
     tuned: bool,
-    /// Whether the processors are an emulator's: their noise is told, and not judged.
+    /// True if the processors are an emulator's: their noise is told, and not judged.
     emulated: bool,
     /// Why there is no CPU that could measure, where there is none.
     refused: Option<String>,
     /// The settings, where some CPU measures.
     #[serde(flatten)]
     survey: Option<Survey>,
-    /// Of the measuring CPUs; a copied tree has none.
+    /// The noise of the measuring CPUs; a copied tree has none.
     noise: Option<Noises>,
 }
 

@@ -128,7 +128,7 @@ impl Check {
     }
 }
 
-/// What `dist check` prints of a table that was made for a mean and a standard deviation.
+/// The output of `dist check` on a table that was made for a mean and a standard deviation.
 #[derive(Serialize)]
 struct HeldAgainst {
     #[serde(flatten)]
@@ -136,7 +136,7 @@ struct HeldAgainst {
     are_met: bool,
 }
 
-/// What `dist check --samples` prints, in nanoseconds.
+/// The output of `dist check --samples`, in nanoseconds.
 #[derive(Serialize)]
 struct Beside {
     #[serde(flatten)]

@@ -35,7 +35,7 @@ pub struct FitOptions {
     format: Format,
 }
 
-/// What is fitted.
+/// The distribution that is fitted.
 #[derive(Clone)]
 enum Choice {
     Best,
@@ -72,7 +72,7 @@ impl std::str::FromStr for Choice {
     }
 }
 
-/// What `dist fit` prints.
+/// The output of `dist fit`.
 #[derive(Serialize)]
 struct Fitted {
     samples: Summary,
@@ -95,9 +95,9 @@ struct FittedShape {
     fit: Fit,
     mean_ns: f64,
     std_ns: f64,
-    /// Beside the samples, of which those below 0 count as 0.
+    /// Its closeness to the samples. Samples below 0 count as 0.
     closeness: Closeness,
-    /// The distance over that of a constant of the samples' mean.
+    /// The distance over that of a constant with the samples' mean.
     distance_ratio: f64,
     /// Plain Kolmogorov-Smirnov test. It takes the samples as independent and the parameters as given: p is no more than a
     /// number, the distance is what to look at.

@@ -106,7 +106,7 @@ impl Make {
     }
 }
 
-/// How far a table's standard deviation may be from what was asked for before it is said.
+/// The greatest distance of a table's standard deviation from what was asked for before it is said.
 const NEAR: f64 = 0.05;
 
 /// The table, if it can hold all of the delays of what it was made from.

@@ -70,7 +70,7 @@ impl TableFile {
         DistributionTable::load_from_any(&self.table, self.unit).map_err(Failure::input)
     }
 
-    /// The same for what is done with times.
+    /// Loads the table for a command that takes times: a table of spins is an error.
     fn load_times(&self) -> Result<DistributionTable, Failure> {
         let table = self.load()?;
         if table.unit() == DelayUnit::Spins {
@@ -92,7 +92,7 @@ pub struct Show {
     format: Format,
 }
 
-/// What `dist show` prints, in the table's unit.
+/// The output of `dist show`, in the table's unit.
 #[derive(Serialize)]
 struct Shown {
     unit: DelayUnit,

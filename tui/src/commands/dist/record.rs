@@ -14,7 +14,7 @@ use crate::loops;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
-/// What samples of an open loop note of it.
+/// The note of an open loop in its samples.
 const OPEN: &str = "open";
 
 /// Options of `dist record`.
@@ -40,7 +40,7 @@ pub struct Record {
     format: Format,
 }
 
-/// What `dist record` prints; times in nanoseconds.
+/// The output of `dist record`; times in nanoseconds.
 #[derive(Serialize)]
 struct Recorded {
     n: usize,
@@ -49,7 +49,7 @@ struct Recorded {
     mean_ns: f64,
     std_ns: Option<f64>,
     zeros: f64,
-    /// Of ranks, at [`autocorrelation::LAGS`]; none of delays that are too few or all equal.
+    /// The correlations of ranks, at [`autocorrelation::LAGS`]; none if the delays are too few or all equal.
     autocorrelation: Option<Vec<f64>>,
 }
 

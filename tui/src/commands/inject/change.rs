@@ -1,4 +1,4 @@
-//! What is changed of a running program under injection: by `inject set`, or in the terminal UI.
+//! The changes of a running program under injection: by `inject set`, or in the terminal UI.
 
 use jitterlab_injector::control::{Attached, Mode};
 use jitterlab_injector::replay::Order;
@@ -11,13 +11,13 @@ use crate::outcome::Failure;
 pub struct Change {
     /// The table that delays are drawn from, and what it counts.
     pub table: Option<(TableSource, DelayUnit)>,
-    /// By what each delay of the table is multiplied.
+    /// The factor that each delay of the table is multiplied by.
     pub scale: Option<f64>,
-    /// With this seed all streams start over.
+    /// The seed that all streams start over with.
     pub seed: Option<u64>,
-    /// How delays are injected.
+    /// The way that delays are injected.
     pub mode: Option<Mode>,
-    /// Whether they are.
+    /// True if delays are to be injected.
     pub enabled: Option<bool>,
 }
 

@@ -33,7 +33,7 @@ impl Doctor {
                 name.display()
             ))
         })?;
-        // What is missing is said before anything runs.
+        // The missing parts are told before anything runs.
         run::library()?;
         let folder = tempfile::tempdir().map_err(Failure::run)?;
         let command = self.starter(folder.path()).map_err(Failure::run)?;

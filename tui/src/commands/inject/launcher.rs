@@ -11,11 +11,11 @@ use jitterlab_injector::environment;
 
 use jitterlab_doctor::elf;
 
-/// What Open MPI calls its launcher, whatever name leads to it.
+/// The name that Open MPI gives its launcher, whatever name leads to it.
 const OPEN_MPI: &str = "orterun";
-/// Where Open MPI looks for what to hand on, if its command line does not say. It refuses both.
+/// The variable that tells Open MPI what to hand on, if its command line does not. It refuses both.
 const OPEN_MPI_LIST: &str = "OMPI_MCA_mca_base_env_list";
-/// The same on its command line.
+/// The parameter for that on its command line.
 const OPEN_MPI_OPTION: &str = "mca_base_env_list";
 
 /// Variables that are in the environment already, if anywhere.

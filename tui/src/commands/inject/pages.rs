@@ -7,7 +7,7 @@ use jitterlab_injector::control::{Collector, Program, programs};
 
 use crate::outcome::Failure;
 
-/// How a program is named: by its number here, or, if it has none here, by the one that it has in its pid namespace and that.
+/// The name of a program: its number here, or, if it has none here, the one that it has in its pid namespace and that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
     pid: u32,

@@ -99,8 +99,8 @@ impl Run {
         }
     }
 
-    /// As `run`, for the doctor: it has a finding for what limits injection, and sees the program's sends where the library
-    /// cannot be.
+    /// Does as `run`, for the doctor. It has a finding for what limits injection, and sees the program's sends where the
+    /// library cannot be.
     pub fn start_watched(self) -> Result<Exit, Failure> {
         match beforehand::limit(&self.program) {
             Some(Limit::DoesNotStart(_)) => {
@@ -110,7 +110,7 @@ impl Run {
         }
     }
 
-    /// What the delays count; refuses what the library could not use.
+    /// The unit of the delays; refuses what the library could not use.
     fn unit(&self) -> Result<DelayUnit, Failure> {
         if let Some(path) = &self.replay {
             Recording::load(path).map_err(Failure::input)?;
@@ -215,8 +215,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(Failure::run)
 }
 
-/// Where the library finds a file that is read here first: again in every process, so it cannot be
-/// a pipe, nor named by a descriptor that not every process has.
+/// The path at which the library finds a file that is read here first. It reads it again in every
+/// process, so it cannot be a pipe, nor named by a descriptor that not every process has.
 fn lasting(path: &Path) -> Result<PathBuf, Failure> {
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Failure::input(format!(
@@ -228,11 +228,11 @@ fn lasting(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().or_else(|_| absolute(path))
 }
 
-/// Where the library leaves its report; it has nobody to tell if it cannot.
+/// The file in which the library leaves its report; it has nobody to tell if it cannot.
 fn report_file(path: &Path) -> Result<PathBuf, Failure> {
     files::check_place("the report ", path)?;
     let path = absolute(path)?;
-    // What is there is appended to; what is not there is made in its folder.
+    // A file that is there is appended to; one that is not there is made in its folder.
     let written = match path.parent() {
         Some(folder) if !path.exists() => folder,
         _ => &path,
@@ -260,9 +260,9 @@ fn preload(library: &Path) -> OsString {
     OsString::from_vec(all.join(&b':'))
 }
 
-/// A name of the library that the dynamic linker of another C library does not understand: for musl's there is no folder `$LIB`,
-/// and what it cannot find it passes over without a word. So what the program starts runs as ever, whatever it is linked against.
-/// glibc's puts the folder of its own libraries there, from which the way leads up to the root: `..` leads no further.
+/// A name of the library that the dynamic linker of another C library does not understand. musl's knows no folder `$LIB`, and
+/// passes over what it cannot find without a word. So what the program starts runs as ever, whatever it is linked against.
+/// glibc's puts the folder of its own libraries there. The way leads from it up to the root: `..` leads no further.
 fn for_glibc_alone(library: &Path) -> OsString {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let folder = maps
@@ -285,7 +285,7 @@ fn for_glibc_alone(library: &Path) -> OsString {
     name
 }
 
-/// What sanitizers are told, in the variables that they read, after what the user tells them.
+/// The options of sanitizers, in the variables that they read, after what the user tells them.
 const SANITIZERS: [(&str, &str); 2] = [
     // A program that is linked to its runtime has the library before it. Its sends still pass both.
     ("ASAN_OPTIONS", "verify_asan_link_order=0"),

@@ -25,7 +25,7 @@ pub struct Status {
     format: Format,
 }
 
-/// What was drawn of the table, on average, and what came of it.
+/// The mean of what was drawn of the table, and of what came of it.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Means {
@@ -54,7 +54,7 @@ struct Program {
     #[serde(flatten)]
     settings: Settings,
     table: String,
-    /// By what its delays are multiplied.
+    /// The factor that its delays are multiplied by.
     times: f64,
     table_mean: f64,
     calls: BTreeMap<&'static str, u64>,
@@ -129,7 +129,7 @@ impl Program {
         }
     }
 
-    /// Where delays come from.
+    /// The source of the delays.
     fn source(&self) -> String {
         let by = match self.settings.order {
             Order::Drawn => return "table".into(),

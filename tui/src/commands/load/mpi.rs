@@ -14,7 +14,7 @@ use crate::commands::inject::find;
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
 
-/// What only load over MPI has.
+/// The options that only load over MPI has.
 #[derive(clap::Args)]
 pub struct Options {
     /// Over MPI: who sends to whom, for N ranks: pairs (rank k to rank k + N/2), alltoall (each to all others, in turn), rma-incast (all

@@ -160,7 +160,7 @@ fn row(row: &Row) -> String {
         } => {
             let of = &welch.difference;
             let by = |figures: [f64; 3]| show::with_interval(figures.map(&shown));
-            // In the direction that the word names, so that its figures agree with it.
+            // The figures are in the direction that the word names, so that they agree with it.
             let verdict = match verdict {
                 Verdict::NotShown => "no difference shown".to_string(),
                 Verdict::BelowResolution => below(),

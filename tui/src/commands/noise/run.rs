@@ -78,7 +78,7 @@ impl Run {
     }
 }
 
-/// What was typed is wrong, or the system is.
+/// The words that were typed are wrong, or the system is.
 fn failure(error: Error) -> Failure {
     match error {
         Error::NotAvailable { .. }
@@ -266,7 +266,7 @@ fn who(core: &Core) -> String {
     out
 }
 
-/// What an interrupt can have to do with: each opens one gap at most. Of other counts nothing is known.
+/// The share of the gaps that an interrupt can have to do with: each opens one gap at most. Nothing is known of other counts.
 fn share_of_gaps(core: &Core, count: &Count) -> String {
     if count.kind != Kind::Interrupt || core.gaps == 0 {
         return String::new();

@@ -7,7 +7,7 @@ use jitterlab_verbs::{Adapter, Mtu, Service};
 
 use crate::outcome::Failure;
 
-/// What there is to say about an end of verbs.
+/// The options of an end of verbs.
 #[derive(clap::Args, Clone)]
 pub struct AdapterOptions {
     /// Verbs: RDMA device [default: the one with the address, otherwise the first active one]
@@ -21,7 +21,7 @@ pub struct AdapterOptions {
     mtu: Option<Mtu>,
 }
 
-/// What there is to say about verbs.
+/// The options of verbs.
 #[derive(clap::Args, Clone)]
 pub struct VerbsOptions {
     /// Verbs: write, write-imm or send [default: write]
@@ -38,7 +38,7 @@ pub struct VerbsOptions {
 }
 
 impl VerbsOptions {
-    /// What is measured over.
+    /// The link that is measured over.
     pub fn link(&self, transport: Transport) -> Result<Link, Failure> {
         let adapter = self.adapter.of(transport)?;
         let given = [
@@ -114,7 +114,7 @@ impl AdapterOptions {
     }
 }
 
-/// What only verbs have is refused over another transport.
+/// The error for an option of verbs over another transport.
 pub fn for_verbs(name: &str, transport: impl Display) -> Failure {
     Failure::input(format!(
         "{name} is for --transport verbs, not for {transport}"

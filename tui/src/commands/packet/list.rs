@@ -23,7 +23,7 @@ struct Suite {
     verbs: Vec<Way>,
     /// The ports of RDMA devices on this machine.
     ports: Vec<Port>,
-    /// Why there are none.
+    /// The reason why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_ports: Option<String>,
 }

@@ -25,7 +25,7 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Whether it is asked for.
+    /// True if it is asked for.
     pub fn is_given(&self) -> bool {
         self.rate.is_some()
     }

@@ -232,7 +232,7 @@ impl Run {
         }
     }
 
-    /// How much is going to be measured, against so many servers.
+    /// The amount that is going to be measured, against so many servers.
     fn planned(&self, job: &Job, servers: usize) -> Planned {
         let warmup = match self.warmup() {
             Length::Time(time) => time.0,
@@ -417,7 +417,7 @@ impl Run {
     }
 }
 
-/// What is measured.
+/// The measurement that is made.
 struct Job {
     latency: Rtt,
     bandwidth: Bandwidth,

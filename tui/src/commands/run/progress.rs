@@ -1,4 +1,4 @@
-//! What is shown while an experiment runs.
+//! The progress that is shown while an experiment runs.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ macro_rules! say {
     };
 }
 
-/// Who watches.
+/// The one who watches.
 pub enum Progress {
     /// A program: a JSON object a line on stdout.
     Headless,
@@ -29,7 +29,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// Where people see the run that is under way.
+    /// The line on which people see the run that is under way.
     pub fn status(&self) -> Option<Status> {
         match self {
             Progress::Headless => None,

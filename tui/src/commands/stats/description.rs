@@ -10,12 +10,13 @@ use serde::Serialize;
 use super::{interval, line};
 use crate::output::time_of;
 
-/// How two recordings differ; times in nanoseconds, differences a − b. It holds no test: samples that follow each other depend on each other.
+/// The difference of two recordings; times in nanoseconds, differences a − b. It holds no test: samples that follow each other
+/// depend on each other.
 #[derive(Serialize)]
 pub struct Description {
     a: Summary,
     b: Summary,
-    /// From −1 (all of a is smaller) to 1.
+    /// The size of the effect, from −1 (all of a is smaller) to 1.
     rank_biserial: f64,
     /// The chance that a sample of a exceeds one of b.
     superiority: f64,

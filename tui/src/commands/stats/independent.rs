@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{interval, line};
 use crate::output::time_of;
 
-/// What the samples show; times in nanoseconds, differences a − b.
+/// The findings from the samples; times in nanoseconds, differences a − b.
 #[derive(Serialize)]
 pub struct Comparison {
     alpha: f64,
@@ -31,7 +31,7 @@ pub struct Comparison {
     conclusion: String,
 }
 
-/// Of more samples than this a bootstrap takes too long, and their mean is as good as normal.
+/// With more samples than this, a bootstrap takes too long, and their mean is as good as normal.
 const RESAMPLED: usize = 100_000;
 
 impl Comparison {
@@ -91,7 +91,7 @@ impl Comparison {
                 show::p_is(test.p)
             );
         }
-        // In the direction that the sentence names, so that its figures agree with it.
+        // The figures are in the direction that the sentence names, so that they agree with it.
         let (direction, by, from, to) = if test.rank_biserial > 0.0 {
             ("larger", estimate, low, high)
         } else {
@@ -127,7 +127,7 @@ impl Comparison {
         )
     }
 
-    /// What is to be said of an interval that has less confidence than was asked for.
+    /// The words about an interval that has less confidence than was asked for.
     fn too_few(&self) -> String {
         let confidence = self.shift_ns.confidence;
         if confidence >= 1.0 - self.alpha - 1e-9 {

@@ -32,7 +32,7 @@ struct Compared {
     welch: Welch,
 }
 
-/// What recordings show; times in nanoseconds, differences a − b.
+/// The findings from recordings; times in nanoseconds, differences a − b.
 #[derive(Serialize)]
 pub struct Comparison {
     alpha: f64,
@@ -116,7 +116,7 @@ impl Comparison {
                 show::time(difference.low.abs().max(difference.high.abs()))
             );
         }
-        // In the direction that the sentence names, so that its figures agree with it.
+        // The figures are in the direction that the sentence names, so that they agree with it.
         let (direction, by, from, to) = if difference.estimate > 0.0 {
             (
                 "larger",

@@ -1,4 +1,4 @@
-//! What the settings of this node say, be it tuned or not.
+//! The settings of this node, be it tuned or not.
 
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::tune::{self, Asked, Error, Survey};
@@ -6,9 +6,9 @@ use jitterlab_node_tuning::tune::{self, Asked, Error, Survey};
 use super::failure;
 use crate::outcome::Failure;
 
-/// What the settings of a node say.
+/// The settings of a node.
 pub struct Looked {
-    /// Whether something was applied on it; otherwise the settings are what `tune apply` would want.
+    /// True if something was applied on it; otherwise the settings are what `tune apply` would want.
     pub tuned: bool,
     /// The settings, or why there is no CPU that could measure.
     pub survey: Result<Survey, String>,
@@ -24,7 +24,7 @@ pub fn look(system: &System) -> Result<Looked, Failure> {
     };
     let survey = match surveyed {
         Ok(survey) => Ok(survey),
-        // Nothing was asked for that could be wrong: the node is too small.
+        // The request is not wrong: the node is too small.
         Err(Error::Refused(refusal)) => Err(refusal.to_string()),
         Err(error) => return Err(failure(error)),
     };

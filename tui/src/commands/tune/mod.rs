@@ -155,12 +155,12 @@ impl Plan {
     }
 }
 
-/// What `tune apply` prints.
+/// The output of `tune apply`.
 #[derive(Serialize)]
 struct Applied {
     #[serde(flatten)]
     outcome: Outcome,
-    /// What was written, or would be; what was refused among it.
+    /// The changes that were written, or would be; what was refused among them.
     changes: Vec<Change>,
 }
 
@@ -208,7 +208,7 @@ pub fn wanting(survey: &Survey) -> impl Iterator<Item = &Finding> {
     settings.filter(move |finding| wanting.contains(&finding.state))
 }
 
-/// Whether everything that was applied is in force.
+/// True if everything that was applied is in force.
 pub fn holds(survey: &Survey) -> bool {
     wanting(survey).next().is_none()
 }
@@ -239,7 +239,7 @@ impl Revert {
     }
 }
 
-/// Whose fault an error is.
+/// The failure that an error is: of the input, or of the run.
 pub fn failure(error: Error) -> Failure {
     match error {
         Error::Refused(_)

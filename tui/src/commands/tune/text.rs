@@ -1,4 +1,4 @@
-//! What `jitterlab tune` says to people.
+//! The text of `jitterlab tune` for people.
 
 use std::fmt::Write;
 
@@ -72,7 +72,7 @@ pub fn plan(plan: &Plan) -> String {
     text
 }
 
-/// What there is to say of a setting beside its state: what is wanting, with its reason.
+/// The details of a setting beside its state: what is wanting, with its reason.
 pub fn details(finding: &Finding) -> Vec<String> {
     let differences = finding.differences.iter().take(SHOWN);
     let mut lines: Vec<String> = differences
@@ -172,7 +172,7 @@ fn reboot(findings: &[Finding]) -> &'static str {
     }
 }
 
-/// What `apply` did.
+/// The words for what `apply` did.
 pub fn applied(outcome: &Outcome) -> String {
     let values = if outcome.writes == 1 {
         "value"
@@ -186,7 +186,7 @@ pub fn applied(outcome: &Outcome) -> String {
     )
 }
 
-/// What `apply` would write.
+/// The changes that `apply` would write.
 pub fn writes(changes: &[Change]) -> String {
     let mut text = String::new();
     for one in changes {
@@ -197,7 +197,7 @@ pub fn writes(changes: &[Change]) -> String {
     text
 }
 
-/// What `revert` did.
+/// The words for what `revert` did.
 pub fn reverted(reverted: &Reverted) -> String {
     let mut text = format!("{} put back", reverted.restored);
     if reverted.gone > 0 {

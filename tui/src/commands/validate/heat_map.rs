@@ -6,10 +6,10 @@ use jitterlab_experiment::validate::Attempt;
 
 /// Up to so many hosts, percents are printed.
 const IN_NUMBERS: usize = 16;
-/// What a line has room for; of more hosts, each character stands for several.
+/// The room of a line. If there are more hosts, each character stands for several.
 const WIDTH: usize = 80;
-/// Of a slowdown in multiples of the least that matters: from here on this character, and this background
-/// among the terminal's 256 colours.
+/// Each shade begins at a slowdown, in multiples of the least that matters. It has a character, and a
+/// background among the terminal's 256 colours.
 const SHADES: [(f64, char, u8); 5] = [
     (4.0, '█', 196),
     (2.0, '▓', 208),

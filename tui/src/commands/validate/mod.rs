@@ -76,7 +76,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
             "a baseline takes a `minimum_effect` above 0: no measurement shows a slowdown of 0 %",
         ));
     }
-    // What was started ends with this process.
+    // The processes that were started end with this one.
     when_stopped(|| {
         let _ = writeln!(std::io::stderr(), "\nstopped; nothing was written");
     })?;

@@ -182,7 +182,7 @@ fn line(name: &str, adds: f64, n: &str, slowdown: Option<&Slowdown>, outlier: bo
     format!("  {name:<20} {:>8}  {n}{test}{mark}\n", show::change(adds))
 }
 
-/// What could not be told.
+/// The things that could not be told.
 fn limits(validation: &Validation, attempt: &Attempt) -> String {
     let hosts = attempt.hosts.len();
     let mut out = String::new();
@@ -239,7 +239,7 @@ fn findings(attempt: &Attempt) -> String {
     out
 }
 
-/// Of each pair that lost messages: in how many measurements, and how many messages.
+/// The losses of each pair that lost messages: in how many measurements, and how many messages.
 fn losses(attempt: &Attempt) -> BTreeMap<(&str, &str), (usize, u64)> {
     let mut losses = BTreeMap::new();
     for run in attempt.runs.iter().filter(|run| run.lost > 0) {

@@ -4,7 +4,7 @@ use jitterlab_base::{named, show};
 use jitterlab_stats::histogram::{Bins, Histogram};
 use jitterlab_stats::summary::quantile;
 
-/// Which samples an axis is made for. Those beyond its ends are shown at its ends.
+/// The samples that an axis is made for. Those beyond its ends are shown at its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Zoom {
     /// All of them.
@@ -47,7 +47,7 @@ impl Zoom {
     }
 }
 
-/// From one time to another, in nanoseconds: where samples are that an axis is made for.
+/// The range of an axis, in nanoseconds: from one time to another, around the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     from: f64,
@@ -55,8 +55,9 @@ pub struct Range {
 }
 
 impl Range {
-    /// Where so many of these samples are, in nanoseconds; nothing where there are none. Its ends are rounded outwards to quarters of an
-    /// octave, so that an axis stays as it is while samples come; where the tail begins, to 32nds, since below it is what hides it.
+    /// The range of so many of these samples, in nanoseconds; none where there are none. Its ends are rounded outwards to quarters of an
+    /// octave, so that an axis stays as it is while samples come. The beginning of the tail is rounded to 32nds, since what lies below
+    /// hides it.
     pub fn of<'a>(all: impl IntoIterator<Item = &'a Histogram>, zoom: Zoom) -> Option<Self> {
         let (low, high) = zoom.shares();
         let ends = |histogram: &Histogram| {
@@ -84,11 +85,11 @@ impl Range {
         is_any.then(|| Range::around(quantile(sorted, low), quantile(sorted, high)))
     }
 
-    /// From one time to another, rounded in the same way.
+    /// The range from one time to another, rounded in the same way.
     pub fn around(from: f64, to: f64) -> Self {
         const STEPS: f64 = 4.0;
         let from = rounded(from, STEPS, f64::floor);
-        // Of samples that are all equal there is something to be seen, too.
+        // Samples that are all equal have something to be seen, too.
         let least = from * (2.0 / STEPS).exp2();
         Range {
             from,
@@ -96,7 +97,7 @@ impl Range {
         }
     }
 
-    /// From one of these times to the other, as they are.
+    /// The range from one of these times to the other, as they are.
     pub fn between(a: f64, b: f64) -> Self {
         /// So much from end to end, at least.
         const LEAST: f64 = 1.01;
@@ -112,7 +113,7 @@ impl Range {
         self.from * (self.to / self.from).powf(share)
     }
 
-    /// At which share of the way a time lies; one beyond an end, at that end.
+    /// The share of the way at which a time lies; one beyond an end, at that end.
     pub fn place(self, ns: f64) -> f64 {
         let share = (ns / self.from).ln() / (self.to / self.from).ln();
         share.clamp(0.0, 1.0)
@@ -123,9 +124,9 @@ impl Range {
         Bins::logarithmic(self.from, self.to, bins)
     }
 
-    /// An axis of so many bins, of which those at its ends are left free: what lies beyond is told from what lies at the end.
+    /// An axis of so many bins. The bins at its ends are left free: what lies beyond is told from what lies at the end.
     pub fn axis(self, bins: usize) -> Bins {
-        /// So many on either side, where there is room.
+        /// Bins that are free on either side, where there is room.
         const FREE: usize = 4;
         let free = FREE.min(bins / 6);
         let inner = (bins - 2 * free).max(1);
@@ -134,7 +135,7 @@ impl Range {
     }
 }
 
-/// A time at a step, of which an octave has so many.
+/// A time, rounded to a step. An octave has so many steps.
 fn rounded(ns: f64, steps: f64, round: fn(f64) -> f64) -> f64 {
     (round(ns.max(1.0).log2() * steps) / steps).exp2()
 }
@@ -187,7 +188,7 @@ mod tests {
                 assert_eq!(axis.of_histogram(&samples).iter().sum::<u64>(), 1_000_001);
             }
         }
-        // What nearly all of them do takes up most of the axis, unless all are asked for.
+        // The range of nearly all of them takes up most of the axis, unless all are asked for.
         samples.record_n(12_000, 1_000_000);
         let axis = Range::of([&samples], Zoom::Most).unwrap().axis(60);
         assert!(axis.place(12_000.0) > axis.place(10_000.0) + 15);
@@ -199,7 +200,7 @@ mod tests {
         assert!((range.at(0.5) - 20_000.0).abs() < 1e-6);
         assert!((range.place(20_000.0) - 0.5).abs() < 1e-12);
         assert_eq!([range.place(1.0), range.place(1e9)], [0.0, 1.0]);
-        // Of one time there is something to be seen, too.
+        // One time alone has something to be seen, too.
         let one = Range::between(0.0, 0.0);
         assert!(one.at(1.0) > one.at(0.0));
     }

@@ -12,19 +12,19 @@ use crate::ui::theme::Theme;
 
 /// Columns left of the curves, for the ends of the axis.
 pub const MARGIN: u16 = 9;
-/// What points are drawn with; they differ without colours, too.
+/// The marks that points are drawn with; they differ without colours, too.
 const POINTS: [&str; 2] = ["●", "○"];
 
 /// A curve: its name, and its points as column and value.
 #[derive(Debug)]
 pub struct Curve {
-    /// For people.
+    /// Its name for people.
     pub name: &'static str,
-    /// Where it is, in any order.
+    /// The points, in any order.
     pub points: Vec<(usize, f64)>,
 }
 
-/// How many columns there are for points in an area.
+/// The number of columns for points in an area.
 pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
 }
@@ -74,7 +74,7 @@ pub fn draw(
                 continue;
             };
             let x = area.x + MARGIN + column;
-            // At most as many rows as the area has.
+            // The row is within the area.
             let y = area.bottom() - 1 - axis.place(value) as u16;
             if x < area.right() {
                 mark(buffer, x, y, POINTS[n], theme.series(n == 1));
@@ -99,6 +99,6 @@ pub fn number_of(value: f64) -> String {
 
 fn with_two_digits(value: f64) -> f64 {
     let digits = 10f64.powf(value.max(1.0).log10().floor() - 1.0);
-    // What powers of ten leave behind their digits is rounded away.
+    // The digits that powers of ten leave behind are rounded away.
     ((value / digits).round() * digits * 1e3).round() / 1e3
 }

@@ -25,7 +25,7 @@ const HEIGHT: f64 = 16.0;
 const FRONT: &str = "#eeeeee";
 const BACK: &str = "#111111";
 
-/// As it looks on a dark terminal.
+/// The picture as it looks on a dark terminal.
 pub fn svg(buffer: &Buffer) -> String {
     let (width, height) = (f64::from(buffer.area.width), f64::from(buffer.area.height));
     let mut svg = format!(

@@ -35,7 +35,7 @@ pub fn mark(buffer: &mut Buffer, area: Rect, column: usize, theme: Theme) {
     }
 }
 
-/// How many columns there are for counts in an area.
+/// The number of columns for counts in an area.
 pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
 }

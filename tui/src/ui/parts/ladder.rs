@@ -21,7 +21,7 @@ const RUNGS: [(f64, &str); 6] = [
 pub struct Ladder([Option<u64>; RUNGS.len()]);
 
 impl Ladder {
-    /// Of these samples, of which the highest is `max` where it is known better than by its bucket.
+    /// The ladder of these samples. `max` is the highest, where it is known better than by its bucket.
     pub fn of(samples: &Histogram, max: u64) -> Self {
         let n = samples.count() as f64;
         Ladder(RUNGS.map(|(share, _)| {

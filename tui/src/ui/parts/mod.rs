@@ -1,4 +1,4 @@
-//! What screens are made of.
+//! The parts that screens are made of.
 
 pub mod axis;
 pub mod curves;

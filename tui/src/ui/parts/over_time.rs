@@ -19,12 +19,12 @@ fn heat(share: f64) -> f64 {
     }
 }
 
-/// How many columns there are for time in an area.
+/// The number of columns for time in an area.
 pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
 }
 
-/// How many rows there are for latency in an area.
+/// The number of rows for latency in an area.
 pub fn rows(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(1))
 }

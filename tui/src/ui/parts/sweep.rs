@@ -1,14 +1,14 @@
-//! What was, one thing after the other, for pictures over time: a thing stays in its column until another one takes that, as on an
-//! oscilloscope, so that with a new one a column changes and not all.
+//! The things that were, one after the other, for pictures over time. A thing stays in its column until another one takes that, as
+//! on an oscilloscope, so that with a new one a column changes and not all.
 
-/// So many are kept: more than any terminal has columns.
+/// The number that are kept: more than any terminal has columns.
 pub const KEPT: usize = 512;
 
 /// The last things, each in memory that is used again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep<T> {
     kept: Vec<T>,
-    /// How many there have ever been.
+    /// The number that there have ever been.
     count: usize,
 }
 

@@ -89,7 +89,7 @@ mod tests {
                 "                  five six seven",
             ]
         );
-        // Where there is no room behind the label, less is indented.
+        // Less is indented if there is no room behind the label.
         assert_eq!(lines(label, text, 24)[1], "    two three four five");
         let long = "a".repeat(50);
         let broken = lines("x ", &long, 22);

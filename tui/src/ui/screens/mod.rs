@@ -12,7 +12,7 @@ mod validate;
 
 use crate::ui::screen::{Base, Screen};
 
-/// In the order of their numbers.
+/// The screens in the order of their numbers.
 pub fn all(base: &Base) -> Vec<Box<dyn Screen>> {
     vec![
         node::screen(base),

@@ -14,7 +14,7 @@ use crate::scene::{Launcher, Mpi, Scene};
 const HOSTFILE: &str = "hostfile";
 const AGENT: &str = "agent.sh";
 
-/// Whose mpirun it is: they are told of hosts in different ways.
+/// The MPI that an mpirun belongs to: each tells it of hosts in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mpirun {
     OpenMpi,
@@ -23,7 +23,7 @@ pub enum Mpirun {
 }
 
 impl Mpirun {
-    /// What `mpirun --version` has said.
+    /// The MPI by what `mpirun --version` has said.
     ///
     /// # Errors
     /// It is of neither; for people.
@@ -47,7 +47,7 @@ impl Mpirun {
     }
 }
 
-/// What starts ranks: a command, and the files that it reads.
+/// The launch of ranks: a command, and the files that it reads.
 #[derive(Debug, PartialEq)]
 pub struct Launch {
     pub command: Vec<String>,
@@ -63,7 +63,7 @@ pub fn launch(
     rank: impl Iterator<Item = String>,
 ) -> Launch {
     let (before, after, files) = match mpi.launcher {
-        // Of the ranks of a dead one the others would wait until the time of the run is over.
+        // Without this option, the others wait for a dead rank until the time of the run is over.
         Launcher::Srun => (Vec::new(), vec!["--kill-on-bad-exit=1".into()], Vec::new()),
         Launcher::Mpirun if mpi.hosts.is_empty() => (environment(&[], &[]), Vec::new(), Vec::new()),
         Launcher::Mpirun => on_hosts(scene, mpi, mpirun),
@@ -81,7 +81,7 @@ pub fn launch(
     }
 }
 
-/// What stands before mpirun, what after it, and its files, where the experiment names hosts.
+/// The words before mpirun, those after it, and its files, where the experiment names hosts.
 fn on_hosts(
     scene: Scene,
     mpi: &Mpi,
@@ -96,7 +96,7 @@ fn on_hosts(
     if !known.is_empty() {
         files.push((KNOWN_HOSTS, known));
     }
-    // Not the allocation that this may be in, but the file says where ranks run.
+    // The file says where ranks run, and not the allocation that this may be in.
     let before = |variables: &[(&str, &str)]| {
         environment(&["-u", ALLOCATION, "-u", "SLURM_JOBID"], variables)
     };
@@ -180,9 +180,9 @@ fn agent(scene: Scene, mpi: &Mpi) -> String {
 fn enter(name: &str, host: &Host, trust: Trust) -> Option<String> {
     match &host.at {
         Place::Local => None,
-        // All have the temporary files of this machine. Of eight daemons of Open MPI started at once one ended now and then,
-        // and mpirun waited for it for ever; not since each has a place of its own. Its #3818 and #8510 tell of daemons that
-        // make and remove the same directory at the same time.
+        // All have the temporary files of this machine. If eight daemons of Open MPI started at once, one ended now and
+        // then, and mpirun waited for it for ever. That is over since each has a place of its own. Its #3818 and #8510 tell
+        // of daemons that make and remove the same directory at the same time.
         Place::Netns(namespace) => Some(format!(
             "mkdir -p tmp-{name} && TMPDIR=$PWD/tmp-{name} exec ip netns exec {namespace} sh -c \"$*\""
         )),

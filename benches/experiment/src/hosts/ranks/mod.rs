@@ -70,7 +70,7 @@ impl<'a> Hosts<'a> {
         printed(mpi.launcher, ranks, &ended, PROMPT)
     }
 
-    /// What starts ranks of a command, with its files where it finds them.
+    /// The launch of ranks of a command, with its files where it finds them.
     fn launch(
         &mut self,
         mpi: &'a Mpi,
@@ -91,7 +91,7 @@ impl<'a> Hosts<'a> {
         })
     }
 
-    /// Whose mpirun it is; it is asked only where that matters.
+    /// The MPI that mpirun belongs to; it is asked only where that matters.
     fn mpirun(&mut self, mpi: &'a Mpi) -> Result<Mpirun, Failed> {
         if mpi.hosts.is_empty() {
             return Ok(Mpirun::OpenMpi);

@@ -1,4 +1,4 @@
-//! What `jitterlab-mpi` and its launcher have said.
+//! The output of `jitterlab-mpi` and its launcher.
 
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::{Ended, failure};
@@ -10,12 +10,12 @@ use crate::command::Failed;
 use crate::mpi::PROGRAM;
 use crate::scene::Launcher;
 
-/// What rank 0 prints.
+/// The output of rank 0.
 pub trait Printed: DeserializeOwned {
-    /// Of how many ranks it speaks.
+    /// The number of ranks that it speaks of.
     fn ranks(&self) -> usize;
 
-    /// What is wrong with what was computed, for people.
+    /// The fault of what was computed, for people.
     fn wrong(&self) -> Option<String>;
 }
 
@@ -44,7 +44,7 @@ impl Printed for npb::Report {
         self.ranks
     }
 
-    /// Which numbers are not those that are published.
+    /// The numbers that are not those that are published.
     fn wrong(&self) -> Option<String> {
         let wrong = self.checks.iter().filter(|check| !check.passed);
         let wrong: Vec<String> = wrong
@@ -62,7 +62,7 @@ impl Printed for npb::Report {
     }
 }
 
-/// What rank 0 of so many printed, or why there is nothing.
+/// The output of rank 0 of so many, or the reason why there is none.
 pub fn printed<R: Printed>(
     launcher: Launcher,
     ranks: u32,
@@ -88,7 +88,7 @@ pub fn printed<R: Printed>(
     {
         return Err(strangers(launcher));
     }
-    // What a launcher says when it is asked to end is no reason.
+    // A launcher that is asked to end says so, and that is no reason.
     let why = || cause(&ended.stderr).filter(|_| !ended.timed_out);
     let said = || why().map(|why| format!(": {why}")).unwrap_or_default();
     match (
@@ -98,7 +98,7 @@ pub fn printed<R: Printed>(
         (None, Some(printed)) => Ok(printed),
         (None, None) => Err(format!("rank 0 printed no result{}", said()).into()),
         (Some(_), _) if refusals(&ended.stderr) > 1 => Err(strangers(launcher)),
-        // What was asked for is wrong, and stays wrong.
+        // The request was wrong, and stays wrong.
         (Some(failure), _) if ended.status == Some(2) => {
             Err(Failed::Always(why().unwrap_or(failure)))
         }
@@ -111,7 +111,7 @@ fn object(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok().filter(Value::is_object)
 }
 
-/// How often something was refused. Rank 0 says it, and no other.
+/// The number of refusals. Rank 0 says it, and no other.
 fn refusals(stderr: &str) -> usize {
     let begin = format!("{PROGRAM}: ");
     stderr
@@ -129,8 +129,8 @@ fn strangers(launcher: Launcher) -> Failed {
     ))
 }
 
-/// What says why: a line of ours where there is one, else a paragraph of the launcher's: that which says what signal a
-/// rank died of, or that PMI is missing, or the first.
+/// The text that says why: a line of ours where there is one, else a paragraph of the launcher's. That is the one with
+/// the signal that a rank died of, or with the missing PMI, or the first.
 fn cause(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().map(str::trim);
     if let Some(ours) = lines.find(|line| line.starts_with("jitterlab")) {

@@ -66,7 +66,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// How long a run may take.
+    /// The time that a run may take.
     fn time(&self) -> Nanos {
         let seconds = PATIENCE * self.case.seconds();
         let seconds = match self.case.is_of_one() {
@@ -152,7 +152,7 @@ impl<'a> Work<'a> {
             .chain(faults.into_iter().flatten())
     }
 
-    /// What the case alone is told.
+    /// The arguments for the case alone.
     fn told(&self) -> Vec<String> {
         let case = self.case;
         let sizes: Vec<String> = case.sizes().iter().map(ToString::to_string).collect();

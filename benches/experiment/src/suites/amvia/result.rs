@@ -1,4 +1,4 @@
-//! What a case of the active-message suite yields: what `jitterlab amvia` prints.
+//! The result of a case of the active-message suite: what `jitterlab amvia` prints.
 
 use jitterlab_amvia_suite::cases::{Case, Setting, bandwidth, rtt};
 use jitterlab_amvia_suite::{loggp, performability};
@@ -12,11 +12,11 @@ use crate::suites::by_case::{by_case, read};
 pub enum AmviaResult {
     /// Transactions one after the other.
     Rtt(rtt::Report),
-    /// As many at once as the window holds, by size.
+    /// The transactions with as many under way as the window holds, by size.
     Bandwidth(bandwidth::Report),
-    /// What a frame costs.
+    /// The costs of a frame.
     Loggp(loggp::Report),
-    /// What failures cost.
+    /// The costs of failures.
     Performability(performability::Report),
 }
 
@@ -44,7 +44,7 @@ impl AmviaResult {
         }
     }
 
-    /// Whether it ended before its time because there was no memory left for samples.
+    /// True if it ended before its time because there was no memory left for samples.
     pub fn memory_full(&self) -> bool {
         matches!(self, AmviaResult::Rtt(report) if report.memory_full)
     }

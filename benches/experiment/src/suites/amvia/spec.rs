@@ -1,4 +1,4 @@
-//! What an experiment file says of the active-message suite.
+//! The section on the active-message suite in an experiment file.
 
 use std::collections::BTreeMap;
 
@@ -26,17 +26,17 @@ use crate::suites::Case;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmviaCase {
-    /// What is measured.
+    /// The kind of measurement.
     pub case: Kind,
-    /// What it is called in results [default: as the case]: two of a kind need two names.
+    /// Its name in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
     /// Over what [default: UDP].
     #[serde(default = "transports")]
     pub transports: Vec<Transport>,
-    /// In which protocols [default: all].
+    /// The protocols [default: all].
     #[serde(default = "protocols")]
     pub protocols: Vec<Protocol>,
-    /// The host that requests and measures [default: the first of two hosts by name]. Of performability both ends are there, in one
+    /// The host that requests and measures [default: the first of two hosts by name]. It has both ends of performability, in one
     /// program.
     #[serde(default)]
     pub from: String,
@@ -52,7 +52,7 @@ pub struct AmviaCase {
     pub window: Option<u8>,
     /// Faults that both ends make of what they send, of all but performability [default: none].
     pub faults: Option<String>,
-    /// How often everything is measured, of loggp [default: 20].
+    /// The number of times that everything is measured, of loggp [default: 20].
     pub blocks: Option<u32>,
     /// Bit error rates, of performability [default: 1e-6, 1e-5, 1e-4].
     #[serde(default)]
@@ -67,9 +67,9 @@ pub struct AmviaCase {
     pub timeout: Option<Nanos>,
     /// Transactions of each experiment and of each simulation at most, of performability [default: 1,000,000].
     pub transactions: Option<u64>,
-    /// How long to warm up, of rtt and bandwidth [default: 50ms].
+    /// The time to warm up, of rtt and bandwidth [default: 50ms].
     pub warmup: Option<Nanos>,
-    /// How long to measure, of rtt and bandwidth [default: 500ms].
+    /// The time to measure, of rtt and bandwidth [default: 500ms].
     pub duration: Option<Nanos>,
     /// The kinds of level that it is measured at.
     #[serde(default = "LevelKind::every")]
@@ -132,17 +132,17 @@ impl AmviaCase {
         self.transactions.unwrap_or(TRANSACTIONS)
     }
 
-    /// Whether both ends are in one program.
+    /// True if both ends are in one program.
     pub(super) fn is_of_one(&self) -> bool {
         self.case == Kind::Performability
     }
 
-    /// How often everything is measured.
+    /// The number of times that everything is measured.
     pub fn blocks(&self) -> u32 {
         self.blocks.unwrap_or(loggp::LogGp::default().blocks)
     }
 
-    /// How long to warm up, and to measure, each size.
+    /// The time to warm up, and the time to measure, each size.
     pub fn times(&self) -> [Nanos; 2] {
         [
             self.warmup.unwrap_or(cases::WARMUP),
@@ -150,7 +150,7 @@ impl AmviaCase {
         ]
     }
 
-    /// How long a run takes, about, in seconds.
+    /// The time that a run takes, about, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         match self.case {
             Kind::Loggp => f64::from(self.blocks()) * BLOCK,

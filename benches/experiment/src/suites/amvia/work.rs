@@ -16,7 +16,7 @@ use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 pub struct Work<'a> {
     /// The case.
     pub case: &'a AmviaCase,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub transport: Transport,
     /// The protocol.
     pub protocol: Protocol,

@@ -1,4 +1,4 @@
-//! What comes of a run of an application.
+//! The result of a run of an application.
 
 use jitterlab_mpi_results::npb;
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,16 @@ use crate::scene::Hook;
 pub struct Application {
     /// Time in seconds for a unit of work; less is better.
     pub runtime_s: f64,
-    /// How long the program ran in seconds, of a benchmark the part that it times: the time that its delays are a
-    /// part of. `runtime_s` is another where it is made from a rate.
+    /// The time that the program ran in seconds; the part that it times, of a benchmark. The delays are a part of
+    /// this time. `runtime_s` is another where it is made from a rate.
     pub program_s: f64,
-    /// What `jitterlab-mpi npb` printed, of a benchmark.
+    /// The output of `jitterlab-mpi npb`, of a benchmark.
     #[serde(deserialize_with = "Option::deserialize")]
     pub npb: Option<npb::Report>,
 }
 
 impl Application {
-    /// Whether a program says itself that it has sent nothing that could be delayed. What one rank says to itself passes
+    /// True if a program says itself that it has sent nothing that could be delayed. What one rank says to itself passes
     /// the calls of MPI, and nothing below them.
     pub(crate) fn is_silent(&self, hook: Option<Hook>) -> bool {
         self.npb.as_ref().is_some_and(|npb| {
@@ -48,7 +48,7 @@ mod tests {
             figure.is_silent(Some(hook))
         };
         for hook in [Hook::Mpi, Hook::Socket, Hook::Verbs, Hook::Uct] {
-            // As ft and is: they have sent by collectives alone.
+            // ft and is have sent by collectives alone.
             assert!(!silent(0, 44, 4, hook));
             assert!(!silent(8, 0, 4, hook));
             assert!(silent(0, 0, 4, hook));

@@ -1,4 +1,4 @@
-//! What an experiment file says of applications.
+//! The section on applications in an experiment file.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const EXPECTED: Nanos = Nanos(1_000_000_000);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationCase {
-    /// What it is called in results.
+    /// Its name in results.
     pub name: String,
     /// Started before the program and stopped after it.
     pub server: Option<Server>,
@@ -31,14 +31,14 @@ pub struct ApplicationCase {
     pub client: Option<Client>,
     /// One of the NAS Parallel Benchmarks, whose run time is the one that it reports.
     pub npb: Option<Npb>,
-    /// How its run time is read from what it prints [default: the time from start to end].
+    /// The way that its run time is read from what it prints [default: the time from start to end].
     pub runtime: Option<Runtime>,
     /// A run that takes longer has failed.
     #[serde(default = "default_timeout")]
     pub timeout: Nanos,
-    /// How long a run takes, for the estimate before one was done [default: 1s].
+    /// The time that a run takes, for the estimate before one was done [default: 1s].
     pub expected: Option<Nanos>,
-    /// Where delays are injected into the client [default: as `jitterlab inject run` has it].
+    /// The layer at which delays are injected into the client [default: as `jitterlab inject run` has it].
     pub hook: Option<Hook>,
     /// The kinds of level that it is measured at.
     #[serde(default = "LevelKind::every")]
@@ -67,7 +67,7 @@ pub struct Client {
     pub command: Vec<String>,
 }
 
-/// What an application starts.
+/// The program that an application starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Program<'a> {
     /// A command.
@@ -76,17 +76,17 @@ pub enum Program<'a> {
     Npb(&'a Npb, &'a Mpi),
 }
 
-/// How a run time is read from a program's output.
+/// The way that a run time is read from a program's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     /// A regular expression with one group, which holds the number; its last match counts.
     pub pattern: String,
-    /// What the number counts.
+    /// The unit that the number counts.
     pub unit: RuntimeUnit,
 }
 
-/// What a number in a program's output counts.
+/// The unit of a number in a program's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeUnit {
     /// Seconds.
@@ -95,7 +95,7 @@ pub enum RuntimeUnit {
     Ms,
     /// Microseconds.
     Us,
-    /// Units of work a second: the run time is that of one unit.
+    /// Units of work a second: the run time is the time of one unit.
     PerSecond,
 }
 
@@ -117,7 +117,7 @@ impl RuntimeUnit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Npb {
-    /// Which.
+    /// The kernel.
     pub kernel: npb::Name,
     /// The problem size.
     pub class: npb::Class,

@@ -12,7 +12,7 @@ use crate::suites::{self, Measured, Measures, SuiteResult, Works};
 pub struct Work<'a> {
     /// The application.
     pub case: &'a ApplicationCase,
-    /// What it starts.
+    /// The program that it starts.
     pub program: Program<'a>,
 }
 

@@ -45,7 +45,7 @@ impl<'a> Work<'a> {
             .chain(case.non_blocking.then(|| "--non-blocking".into()));
         let program = prefix.into_iter().chain(program);
         let mut report: library::Report = hosts.ranks(mpi, case.ranks, program, case.timeout)?;
-        // What it is made of is kept: every sample of every rank.
+        // The origin of the figures is kept: every sample of every rank.
         for point in &mut report.points {
             point.heat_map = None;
         }

@@ -1,4 +1,4 @@
-//! What an experiment file says of the library suite.
+//! The section on the library suite in an experiment file.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::suites::Case;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryCase {
-    /// What is measured.
+    /// The kind of measurement.
     pub case: LibraryCaseKind,
-    /// What it is called in results [default: as the case]: two of a kind need two names.
+    /// Its name in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
     /// Number of ranks [default: the slots of the hosts].
     #[serde(default)]
@@ -34,11 +34,11 @@ pub struct LibraryCase {
     pub non_blocking: bool,
     /// Dimensions of a halo exchange: 2 or 3 [default: as `jitterlab-mpi library` has it].
     pub dimensions: Option<u8>,
-    /// How long to measure; this or `iterations`.
+    /// The time to measure; this or `iterations`.
     pub duration: Option<Nanos>,
-    /// How many operations to measure.
+    /// The number of operations to measure.
     pub iterations: Option<Count>,
-    /// How long to warm up; what is measured in it is discarded.
+    /// The time to warm up; what is measured in it is discarded.
     #[serde(default = "default_warmup")]
     pub warmup: Nanos,
     /// A run that takes longer has failed.

@@ -14,7 +14,7 @@ use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 pub struct Work<'a> {
     /// The case.
     pub case: &'a LibraryCase,
-    /// How its ranks are started.
+    /// The way that its ranks are started.
     pub mpi: &'a Mpi,
 }
 

@@ -1,4 +1,4 @@
-//! What each case of the packet suite has to be told beside the rest, and how many measurements it takes.
+//! The options of each case of the packet suite beside the rest, and the number of measurements that it takes.
 
 use jitterlab_base::yaml::Step::{self, Key};
 use jitterlab_base::yaml::{Checked, wrong};
@@ -99,7 +99,7 @@ impl PacketCase {
         self.case.servers(self.slaves)
     }
 
-    /// Whether it draws anything: then each run has its own seed.
+    /// True if it draws anything: then each run has its own seed.
     pub(super) fn draws(&self) -> bool {
         self.gaps == Some(Spacing::Exponential)
     }
@@ -129,17 +129,17 @@ impl PacketCase {
         given.flatten().collect()
     }
 
-    /// Whether messages of one size are measured: other cases have sizes of their own.
+    /// True if messages of one size are measured: other cases have sizes of their own.
     pub(super) fn has_one_size(&self) -> bool {
         Told::OneSize.cases(false).contains(&self.case)
     }
 
-    /// Whether it is told how a message is waited for.
+    /// True if it is told how a message is waited for.
     pub(super) fn is_told_to_wait(&self) -> bool {
         Told::Wait.cases(false).contains(&self.case)
     }
 
-    /// How many measurements it takes, at least and at most: each has a warm-up.
+    /// The number of measurements, at least and at most: each has a warm-up.
     pub(super) fn measurements(&self) -> [u32; 2] {
         let patterns = self.buffers.len() + self.reuse.len();
         self.case

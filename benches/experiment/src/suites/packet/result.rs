@@ -1,4 +1,4 @@
-//! What a case of the packet suite yields: what `jitterlab packet run` prints.
+//! The result of a case of the packet suite: what `jitterlab packet run` prints.
 
 use jitterlab_packet::cases::{
     Case, Report, bandwidth, bidirectional, buffer_reuse, completion, hot_spot, overhead, rtt,
@@ -13,13 +13,13 @@ use crate::suites::by_case::{by_case, read};
 pub enum PacketResult {
     /// Round trips of messages of one size.
     Rtt(rtt::Report),
-    /// The same by size.
+    /// Round-trip times by size, and one way.
     Latency(Report<rtt::Point>),
     /// A stream in one direction, by size.
     Bandwidth(Report<bandwidth::Point>),
     /// Both directions at once.
     Bidirectional(Report<bidirectional::Point>),
-    /// What the CPU has to do.
+    /// The CPU's work for communication.
     Overhead(Report<overhead::Point>),
     /// Ways to see that a message has come.
     Completion(Report<completion::Point>),
@@ -55,7 +55,7 @@ impl PacketResult {
         }
     }
 
-    /// Whether a part of it ended before its time because there was no memory left for samples.
+    /// True if a part of it ended before its time because there was no memory left for samples.
     pub fn memory_full(&self) -> bool {
         use jitterlab_packet::cases::Point;
         fn any<P: Point>(report: &Report<P>) -> bool {

@@ -1,4 +1,4 @@
-//! What an experiment file says of the packet suite.
+//! The section on the packet suite in an experiment file.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,14 @@ use crate::suites::Case;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketCase {
-    /// What is measured.
+    /// The kind of measurement.
     pub case: Kind,
-    /// What it is called in results [default: as the case]: two of a kind need two names.
+    /// Its name in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
     /// Over what [default: UDP and TCP].
     #[serde(default = "transports")]
     pub transports: Vec<Transport>,
-    /// How messages go over verbs, where that is one of the transports.
+    /// The options of messages over verbs, where that is one of the transports.
     pub verbs: Option<Verbs>,
     /// The host that asks and measures [default: the first of two hosts by name].
     #[serde(default)]
@@ -59,13 +59,13 @@ pub struct PacketCase {
     pub rate: Option<Rate>,
     /// The gaps between them [default: fixed].
     pub gaps: Option<Spacing>,
-    /// How long to warm up; what is measured in it is discarded [default: as `jitterlab packet run` has it].
+    /// The time to warm up; what is measured in it is discarded [default: as `jitterlab packet run` has it].
     #[serde(default = "warmup")]
     pub warmup: Nanos,
-    /// How long to measure [default: 500ms].
+    /// The time to measure [default: 500ms].
     #[serde(default = "duration")]
     pub duration: Nanos,
-    /// How answers are waited for [default: as the transport usually does].
+    /// The way that answers are waited for [default: as the transport usually does].
     pub wait: Option<Wait>,
     /// A message without an answer after this time is lost [default: as `jitterlab packet run` has it].
     pub timeout: Option<Nanos>,
@@ -95,12 +95,12 @@ impl PacketCase {
         self.size.unwrap_or(rtt::SIZE)
     }
 
-    /// Whether it takes samples of round trips in the closed loop: what a load is known by, and delays are made from.
+    /// True if it takes samples of round trips in the closed loop: what a load is known by, and delays are made from.
     pub fn is_closed_rtt(&self) -> bool {
         self.case == Kind::Rtt && self.rate.is_none()
     }
 
-    /// How messages go over verbs.
+    /// The options of messages over verbs.
     pub fn verbs(&self) -> Verbs {
         self.verbs.unwrap_or_default()
     }
@@ -117,7 +117,7 @@ impl PacketCase {
         }
     }
 
-    /// How answers are waited for over a transport.
+    /// The way that answers are waited for over a transport.
     pub fn wait(&self, transport: Transport) -> Wait {
         self.wait.unwrap_or(transport.usual_wait())
     }

@@ -15,7 +15,7 @@ use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 pub struct Work<'a> {
     /// The case.
     pub case: &'a PacketCase,
-    /// What carries the messages.
+    /// The carrier of the messages.
     pub transport: Transport,
 }
 

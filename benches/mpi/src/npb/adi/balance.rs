@@ -21,7 +21,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// For time steps of this kind.
+    /// The balance for time steps of this kind.
     pub fn new(step: Step) -> Balance {
         Balance {
             step,

@@ -12,13 +12,13 @@ pub struct Cell {
     pub slab: [usize; 3],
     /// Places of its points.
     pub own: [Range<usize>; 3],
-    /// Of these, the ones that are not on the faces of the cube, where nothing changes.
+    /// Places of those of them that are not on the faces of the cube, where nothing changes.
     pub inside: [Range<usize>; 3],
     /// Weights of the fourth difference by direction and place, from two places below to two above.
     pub fourth: [Vec<[f64; 5]>; 3],
     /// The state of the flow.
     pub state: Field,
-    /// What the exact solution lacks of being steady, over a time step.
+    /// The change that the exact solution lacks to be steady, over a time step.
     pub source: Field,
     /// The right-hand side, and what the sweeps make of it: the change of the state in a time step. Zero but inside.
     pub change: Field,
@@ -58,7 +58,7 @@ impl Cell {
             own,
             inside,
             fourth,
-            // What no neighbour sends is never used, but it is computed with: it has a density.
+            // A value that no neighbour sends is never used, but it is computed with: it has a density.
             state: Field::new(size, [1.0, 0.0, 0.0, 0.0, 1.0]),
             source: Field::new(size, [0.0; 5]),
             change: Field::new(size, [0.0; 5]),
@@ -106,7 +106,7 @@ impl Cell {
         sums
     }
 
-    /// Where a place is in the unit cube, if it is.
+    /// The point of a place in the unit cube, if it is in there.
     fn point(&self, place: [usize; 3]) -> Option<[f64; 3]> {
         let mut point = [0.0; 3];
         for axis in 0..3 {

@@ -6,10 +6,10 @@ use super::field::{GHOSTS, Lanes};
 use super::partition::{Partition, Side};
 use crate::comm::Comm;
 
-/// What passes a side of all cells of a rank: one message out, one in.
+/// The values that pass a side of all cells of a rank: one message out, one in.
 struct Face {
     axis: usize,
-    /// Where the message goes to, seen from here.
+    /// The side that the message goes to, seen from here.
     side: Side,
     to: usize,
     from: usize,
@@ -24,7 +24,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// For the cells of a partition.
+    /// The faces for the cells of a partition.
     pub fn new(partition: Partition, cells: &[Cell]) -> Faces {
         let faces = std::array::from_fn(|i| {
             let (axis, side) = (i / 2, [Side::Above, Side::Below][i % 2]);
@@ -94,7 +94,7 @@ impl Faces {
     }
 }
 
-/// Whether a cell has another on a side.
+/// True if a cell has another on a side.
 fn beside(cell: &Cell, axis: usize, side: Side, slabs: usize) -> bool {
     match side {
         Side::Above => cell.slab[axis] + 1 < slabs,

@@ -2,7 +2,7 @@
 
 use crate::npb::flow::State;
 
-/// How many points are computed at once: what fits a vector register of 256 bits.
+/// The number of points that are computed at once: those that fit a vector register of 256 bits.
 pub const WIDTH: usize = 4;
 
 /// One value at each of [`WIDTH`] points.
@@ -14,7 +14,7 @@ pub type Lanes = [f64; WIDTH];
 pub struct Block(pub [Lanes; 5]);
 
 impl Block {
-    /// Nothing but zeros.
+    /// A block of zeros.
     pub const ZERO: Block = Block([[0.0; WIDTH]; 5]);
 
     /// The values of one of the points.
@@ -30,7 +30,7 @@ impl Block {
     }
 }
 
-/// What a point has of values that are stored for [`WIDTH`] points.
+/// The values of a point, among those that are stored for [`WIDTH`] points.
 #[inline(always)]
 pub fn pick<const N: usize>(all: &[Lanes; N], lane: usize) -> [f64; N] {
     let mut values = [0.0; N];
@@ -68,7 +68,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// For a cell of `size` points, with the same values everywhere.
+    /// The field of a cell of `size` points, with the same values everywhere.
     pub fn new(size: [usize; 3], values: State) -> Field {
         let own = size[0].div_ceil(WIDTH);
         // A block before and a block behind for the ghosts.
@@ -97,7 +97,7 @@ impl Field {
         (place[2] * self.extent[1] + place[1]) * self.extent[0] + place[0] / WIDTH
     }
 
-    /// From a block to the next in direction `axis`.
+    /// The distance from a block to the next in direction `axis`.
     pub fn stride(&self, axis: usize) -> usize {
         [1, self.extent[0], self.extent[0] * self.extent[1]][axis]
     }
@@ -116,7 +116,7 @@ impl Field {
         &mut self.blocks[start..start + self.own]
     }
 
-    /// The same with those of the ghosts, one before and one behind.
+    /// Its points with those of the ghosts, one before and one behind.
     #[inline]
     pub fn whole_row(&self, y: usize, z: usize) -> &[Block] {
         let start = self.index([0, y, z]);

@@ -1,5 +1,6 @@
-//! What BT and SP share (RNR-94-007, section 3): an implicit time step of the flow by approximate factorisation,
-//! which solves along the lines of x, then those of y, then those of z, on a cube that is cut into cells.
+//! The common part of BT and SP (RNR-94-007, section 3): an implicit time step of the flow by approximate
+//! factorisation. It solves along the lines of x, then those of y, then those of z, on a cube that is cut into
+//! cells.
 //!
 //! [`partition`] says which cells a rank has, [`cell`] and [`field`] what is in them, [`exchange`] how neighbours get
 //! each other's faces, [`balance`] what the right-hand side is, and [`sweep`] how lines are solved, by a [`scheme`].
@@ -37,10 +38,10 @@ const TOLERANCE: f64 = 1e-8;
 /// No slab is thinner.
 const THINNEST: usize = 3;
 
-/// In words, [`divides`].
+/// The rule of [`divides`] in words.
 pub const RANKS: &str = "p² ranks, with p at most a third of the points in a direction";
 
-/// Whether so many ranks can share a cube of so many points a direction.
+/// True if so many ranks can share a cube of so many points a direction.
 pub fn divides(ranks: usize, points: usize) -> bool {
     let slabs = ranks.isqrt();
     slabs * slabs == ranks && slabs * THINNEST <= points
@@ -84,7 +85,7 @@ impl<'a, S, const LOCAL: usize, const ROW: usize, const REACH: usize>
 where
     S: Scheme<LOCAL, ROW, REACH>,
 {
-    /// At its beginning.
+    /// The solver at its beginning.
     fn new(comm: &'a Comm, problem: &'a Problem, scheme: S) -> Self {
         let partition = Partition::new(comm.rank(), comm.size().isqrt());
         let mut cells: Vec<Cell> = partition

@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-/// Which of two neighbours in a direction.
+/// A neighbour in a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Whose slab is the one below.
+    /// The rank with the slab below.
     Below,
-    /// Whose slab is the one above.
+    /// The rank with the slab above.
     Above,
 }
 
@@ -26,16 +26,16 @@ impl Side {
     }
 }
 
-/// What a rank has of the cube.
+/// The part of the cube that a rank has.
 #[derive(Debug, Clone, Copy)]
 pub struct Partition {
     slabs: usize,
-    /// Where its diagonal crosses slab 0 of z.
+    /// The place where its diagonal crosses slab 0 of z.
     foot: [usize; 2],
 }
 
 impl Partition {
-    /// Of `slabs`² ranks, this one's.
+    /// The part of this rank, of `slabs`² ranks.
     pub fn new(rank: usize, slabs: usize) -> Partition {
         Partition {
             slabs,
@@ -43,7 +43,7 @@ impl Partition {
         }
     }
 
-    /// How many slabs a direction has, which is how many cells a rank has.
+    /// The number of slabs in a direction, which is the number of cells of a rank.
     pub fn slabs(&self) -> usize {
         self.slabs
     }
@@ -57,7 +57,7 @@ impl Partition {
         (0..slabs).map(move |z| [(x + z) % slabs, (y + z) % slabs, z])
     }
 
-    /// Which of [`Partition::cells`] lies in a slab of direction `axis`.
+    /// The one of [`Partition::cells`] that lies in a slab of direction `axis`.
     pub fn cell_in(&self, axis: usize, slab: usize) -> usize {
         match axis {
             2 => slab,

@@ -1,4 +1,4 @@
-//! What a solver of BT or SP says about a line.
+//! The scheme of a solver of BT or SP for a line.
 
 use crate::npb::flow::State;
 
@@ -10,10 +10,10 @@ use crate::npb::flow::State;
 /// `LOCAL` values at a point make the coefficients of its equation and of those beside it; an eliminated equation
 /// has `ROW` values; it is coupled with `REACH` points before it, as with that many behind.
 pub trait Scheme<const LOCAL: usize, const ROW: usize, const REACH: usize> {
-    /// What a point contributes to the operator of direction `D`.
+    /// The contribution of a point to the operator of direction `D`.
     fn local<const D: usize>(&self, state: State) -> [f64; LOCAL];
 
-    /// From what the sweep before left to the right-hand side of direction `D`.
+    /// Makes what the sweep before left into the right-hand side of direction `D`.
     fn enter<const D: usize>(&self, state: State, change: State) -> State {
         let _ = state;
         change
@@ -25,7 +25,7 @@ pub trait Scheme<const LOCAL: usize, const ROW: usize, const REACH: usize> {
     /// The solution at a point, by its eliminated equation and the solution behind it, nearest first.
     fn substitute(&self, row: &[f64; ROW], later: &[State; REACH]) -> State;
 
-    /// From what the sweep of z left to the change of a state.
+    /// Makes what the sweep of z left into the change of a state.
     fn finish(&self, state: State, left: State) -> State {
         let _ = state;
         left
@@ -36,9 +36,9 @@ pub trait Scheme<const LOCAL: usize, const ROW: usize, const REACH: usize> {
 pub struct Equation<const LOCAL: usize> {
     /// [`Scheme::local`] at the point before.
     pub before: [f64; LOCAL],
-    /// At the point.
+    /// [`Scheme::local`] at the point.
     pub here: [f64; LOCAL],
-    /// At the point behind.
+    /// [`Scheme::local`] at the point behind.
     pub behind: [f64; LOCAL],
     /// Weights of the fourth difference.
     pub fourth: [f64; 5],

@@ -2,13 +2,13 @@
 
 use crate::npb::flow::{FOURTH_ORDER, State};
 
-/// What is computed, and what is published about it.
+/// The problem that is computed, and what is published about it.
 pub struct Problem {
     /// Points of the cube in a direction.
     pub points: usize,
     /// A time step.
     pub time_step: f64,
-    /// How many there are.
+    /// The number of time steps.
     pub iterations: usize,
     /// Norms of the right-hand side of the last state, over the time step.
     pub residual: State,
@@ -21,16 +21,16 @@ pub struct Problem {
 /// The coefficients of a time step, the same in all directions.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// Of a difference of points two apart: the time step over twice their distance.
+    /// The factor of a difference of points two apart: the time step over twice their distance.
     pub convection: f64,
-    /// Of a second difference: the time step over the square of the distance.
+    /// The factor of a second difference: the time step over the square of the distance.
     pub diffusion: f64,
-    /// Of a fourth difference: the time step times its coefficient.
+    /// The factor of a fourth difference: the time step times its coefficient.
     pub dissipation: f64,
 }
 
 impl Step {
-    /// That of a problem.
+    /// The step of a problem.
     pub fn of(problem: &Problem) -> Step {
         let intervals = (problem.points - 1) as f64;
         Step {

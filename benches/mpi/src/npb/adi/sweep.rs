@@ -1,8 +1,8 @@
 //! The implicit part: lines of one direction are solved, slab after slab.
 //!
-//! Elimination goes up the slabs, substitution down. In every slab a rank has one cell; what it finds at the end of
-//! the cell's lines goes to the rank that has the cell beyond, in one message for all lines. [`WIDTH`] lines are
-//! solved at a time, a bundle: lines of y and z lie side by side in the field, and those of x are transposed.
+//! Elimination goes up the slabs, substitution down. A rank has one cell in every slab. The results at the end of
+//! the cell's lines go to the rank with the cell beyond, in one message for all lines. A bundle of [`WIDTH`] lines
+//! is solved at a time: lines of y and z lie side by side in the field, and those of x are transposed.
 
 use super::cell::Cell;
 use super::field::{Block, Field, Lanes, WIDTH, pick, put};
@@ -14,7 +14,7 @@ use crate::comm::Comm;
 pub struct Sweeps<const ROW: usize, const REACH: usize> {
     partition: Partition,
     /// Eliminated equations, bundle by bundle: of all cells that are not the last of their lines, and of one bundle
-    /// of the last. Before those of a bundle are those that it was handed.
+    /// of the last. The equations that a bundle was handed stand before its own.
     rows: Vec<[Lanes; ROW]>,
     /// Eliminated equations at the upper ends of cells.
     up: Ends<ROW, REACH>,
@@ -24,7 +24,7 @@ pub struct Sweeps<const ROW: usize, const REACH: usize> {
 }
 
 impl<const ROW: usize, const REACH: usize> Sweeps<ROW, REACH> {
-    /// For the cells of a partition.
+    /// The sweeps for the cells of a partition.
     pub fn new(partition: Partition) -> Self {
         Sweeps {
             partition,
@@ -137,7 +137,7 @@ impl<const ROW: usize, const REACH: usize> Sweeps<ROW, REACH> {
     }
 }
 
-/// What passes from cell to cell: for each bundle, `REACH` points of `N` values.
+/// The values that pass from cell to cell: for each bundle, `REACH` points of `N` values.
 #[derive(Default)]
 struct Ends<const N: usize, const REACH: usize> {
     departing: Vec<[[Lanes; N]; REACH]>,
@@ -195,7 +195,7 @@ fn rows_of<const ROW: usize>(
     &mut rows[start..end]
 }
 
-/// What the cell below hands to a bundle: at the face of the cube, zeros.
+/// The values that the cell below hands to a bundle; zeros at the face of the cube.
 fn hand<const ROW: usize, const REACH: usize>(
     rows: &mut [[Lanes; ROW]],
     arrived: Option<&[[Lanes; ROW]; REACH]>,
@@ -293,7 +293,7 @@ fn local_lanes<const D: usize, const LOCAL: usize, const ROW: usize, const REACH
 }
 
 /// [`Scheme::eliminate`] of a bundle.
-// Not inlined: that its arguments do not overlap is known to the compiler, and lets it compute all lanes at once.
+// It is not inlined, so that the compiler knows that its arguments do not overlap, and computes all lanes at once.
 #[inline(never)]
 fn eliminate_lanes<const D: usize, const LOCAL: usize, const ROW: usize, const REACH: usize>(
     scheme: &impl Scheme<LOCAL, ROW, REACH>,
@@ -364,7 +364,7 @@ impl Transposed {
     }
 }
 
-/// From blocks of rows to blocks of columns.
+/// Turns blocks of rows into blocks of columns.
 #[inline(always)]
 fn transpose(rows: [&Block; WIDTH], columns: &mut [Block; WIDTH]) {
     for m in 0..5 {

@@ -6,7 +6,7 @@ use crate::npb::flow::{Flow, SECOND_ORDER, State};
 
 /// A matrix of convection and one of diffusion, by rows.
 const LOCAL: usize = 50;
-/// By rows: the matrix that couples a point with the one behind it, and its right-hand side.
+/// The matrix that couples a point with the one behind it, and its right-hand side, by rows.
 const ROW: usize = 30;
 const REACH: usize = 1;
 
@@ -21,7 +21,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// For time steps of this kind.
+    /// The blocks for time steps of this kind.
     pub fn new(step: Step) -> Blocks {
         Blocks { step }
     }

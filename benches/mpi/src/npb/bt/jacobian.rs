@@ -1,11 +1,11 @@
-//! How the fluxes of a direction change with the state (RNR-94-007, section 3.4.1): the matrices of the implicit operator.
+//! The change of the fluxes of a direction with the state (RNR-94-007, section 3.4.1): the matrices of the implicit operator.
 
 use crate::npb::flow::{CONDUCTION, Flow, GAMMA, GAMMA_1, STOKES, VISCOSITY, dot};
 
-/// By component of the flux, and component of the state.
+/// A matrix: a row for each component of the flux, and a column for each component of the state.
 pub type Matrix = [[f64; 5]; 5];
 
-/// Of the convective flux F, in direction `D`.
+/// The Jacobian of the convective flux F, in direction `D`.
 #[inline(always)]
 pub fn convection<const D: usize>(flow: &Flow) -> Matrix {
     let velocity = flow.velocity;
@@ -32,7 +32,7 @@ pub fn convection<const D: usize>(flow: &Flow) -> Matrix {
     matrix
 }
 
-/// Of the potential G of diffusion, in direction `D`.
+/// The Jacobian of the potential G of diffusion, in direction `D`.
 #[inline(always)]
 pub fn diffusion<const D: usize>(flow: &Flow) -> Matrix {
     let velocity = flow.velocity;

@@ -1,4 +1,4 @@
-//! Which rank has what of the matrix and of the vectors, and how sums come together.
+//! The part of the matrix and of the vectors that each rank has, and how sums come together.
 //!
 //! Ranks stand in rows and columns; there are as many columns of ranks as rows, or twice as many. The matrix is cut
 //! alike. A vector is cut by the columns, and every row of ranks has all of it. A product comes out cut by the rows;
@@ -19,12 +19,12 @@ pub struct Layout<'a> {
     comm: &'a Comm,
     place: Place,
     order: usize,
-    /// What another rank of the row gives to the sums.
+    /// The part of another rank of the row in the sums.
     arrived: Vec<f64>,
 }
 
 impl<'a> Layout<'a> {
-    /// For vectors of `order` elements.
+    /// The layout for vectors of `order` elements.
     pub fn new(comm: &'a Comm, order: usize) -> Layout<'a> {
         let place = Place::of(comm.rank(), comm.size());
         Layout {
@@ -86,12 +86,12 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a rank stands.
+/// The place of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
-    /// Of ranks.
+    /// Rows of ranks.
     rows: usize,
-    /// As many as rows, or twice as many.
+    /// Columns of ranks: as many as rows, or twice as many.
     columns: usize,
     row: usize,
     column: usize,

@@ -8,19 +8,19 @@ use crate::npb::random::Random;
 const SEED: u64 = 314_159_265;
 /// The weight of the last outer product, and what is added to the diagonal: no eigenvalue is smaller.
 const SMALLEST: f64 = 0.1;
-/// What a vector has at its own place.
+/// The value of a vector at its own place.
 const OWN: f64 = 0.5;
 /// Columns in a [`Block`]: what 16 bits can count.
 const WIDTH: usize = 1 << 16;
 
-/// What a matrix is made of.
+/// The recipe of a matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
     /// Rows, and columns.
     pub order: usize,
     /// Elements that are drawn for a vector.
     pub nonzeros: usize,
-    /// What is taken off the diagonal.
+    /// The number that is taken off the diagonal.
     pub shift: f64,
 }
 
@@ -34,7 +34,7 @@ pub struct Matrix {
 /// An index of 16 bits takes half the memory of a larger one, and is never outside of [`WIDTH`] elements.
 #[derive(Default)]
 struct Block {
-    /// Where each row begins, and the last one ends.
+    /// The places where each row begins, and where the last one ends.
     bounds: Vec<u32>,
     columns: Vec<u16>,
     values: Vec<f64>,
@@ -77,7 +77,7 @@ impl Matrix {
         vec![0.0; self.blocks.len() * WIDTH]
     }
 
-    /// What this part makes of an operand: an element a row.
+    /// The product of this part with an operand: an element a row.
     pub fn multiply(&self, operand: &[f64], product: &mut [f64]) {
         product.fill(0.0);
         for (block, operand) in self.blocks.iter().zip(operand.as_chunks().0) {
@@ -139,13 +139,13 @@ fn row_product(columns: &[u16], values: &[f64], operand: &[f64; WIDTH]) -> f64 {
 /// Elements of something sparse: place and value.
 type Sparse = Vec<(u32, f64)>;
 
-/// Of the random vectors, one for each row, what a part of the matrix is made of.
+/// The parts of the random vectors, one for each row, that a part of the matrix is made of.
 struct Vectors {
-    /// What lies in its columns, counted from the first of them: one vector's elements behind the other's.
+    /// The elements in its columns, counted from the first of them: one vector's behind the other's.
     elements: Sparse,
-    /// Where those of each vector begin, and the last one's end.
+    /// The places where those of each vector begin, and where the last one's end.
     bounds: Vec<u32>,
-    /// For each of its rows, the vectors that are not zero there, and their values there times their weights.
+    /// The vectors that are not zero in each of its rows, and their values there times their weights.
     reaching: Vec<Sparse>,
 }
 
@@ -177,14 +177,14 @@ impl Vectors {
         drawn
     }
 
-    /// What of a vector lies in the columns.
+    /// The part of a vector that lies in the columns.
     fn part(&self, vector: u32) -> &[(u32, f64)] {
         let vector = vector as usize;
         &self.elements[self.bounds[vector] as usize..self.bounds[vector + 1] as usize]
     }
 }
 
-/// What the vectors are drawn from.
+/// The numbers that the vectors are drawn from.
 fn stream() -> Random {
     let mut random = Random::new(SEED);
     // The first number of the stream is not used.

@@ -21,7 +21,7 @@ pub const GAMMA_1: f64 = 0.4;
 pub const VISCOSITY: f64 = 0.1;
 /// Conduction of heat, per unit of [`Flow::energy`] less [`Flow::kinetic`]: the report's k1 k3 k4 k5.
 pub const CONDUCTION: f64 = 0.196;
-/// What a direction's own momentum is diffused more than the others, as a part of viscosity: the third of Stokes.
+/// The part of viscosity by which a direction's own momentum is diffused more than the others: the third of Stokes.
 pub const STOKES: f64 = 1.0 / 3.0;
 /// The coefficients d of second-order dissipation in x, y and z, the same for all five components.
 pub const SECOND_ORDER: [f64; 3] = [0.75, 0.75, 1.0];
@@ -89,8 +89,8 @@ pub fn exact(point: [f64; 3]) -> State {
     })
 }
 
-/// Where iterations begin: the exact solution on the faces of the cube, which stays, and within it a blend of
-/// the linear interpolations P between opposite faces, 1 - (1 - Px)(1 - Py)(1 - Pz) by component.
+/// The beginning of the iterations: the exact solution on the faces of the cube, which stays, and within it a
+/// blend of the linear interpolations P between opposite faces, 1 - (1 - Px)(1 - Py)(1 - Pz) by component.
 pub fn initial(point: [f64; 3]) -> State {
     if point.iter().any(|&x| x == 0.0 || x == 1.0) {
         return exact(point);
@@ -108,12 +108,12 @@ pub fn initial(point: [f64; 3]) -> State {
     std::array::from_fn(|m| 1.0 - (1.0 - px[m]) * (1.0 - py[m]) * (1.0 - pz[m]))
 }
 
-/// What the fluxes at a point are made of.
+/// The quantities that the fluxes at a point are made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
     /// One over the density.
     pub volume: f64,
-    /// In x, y and z.
+    /// The velocity in x, y and z.
     pub velocity: [f64; 3],
     /// Kinetic energy per mass, half the square of velocity.
     pub kinetic: f64,
@@ -122,7 +122,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of a state.
+    /// The flow of a state.
     #[inline(always)]
     pub fn of(state: State) -> Flow {
         let [density, x, y, z, energy] = state;
@@ -187,7 +187,7 @@ pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 /// The weights of the fourth difference at point `i` of `n` from one face to the other, for the points from i - 2 to i + 2.
 ///
-/// It is meant for inner points. Beside the faces it leaves out the face and what is beyond, for which it has zeros.
+/// It is meant for inner points. Next to a face it leaves out the face and what is beyond: their weights are zero.
 pub fn fourth_difference(i: usize, n: usize) -> [f64; 5] {
     let inside = |weight: f64, is: bool| if is { weight } else { 0.0 };
     let beside = i == 1 || i + 2 == n;

@@ -5,11 +5,11 @@ use std::f64::consts::TAU;
 
 use super::lanes::{Lanes, difference, quarter_turn, sum, times};
 
-/// What the transform of a length needs: X(k) is the sum of x(j) e^(-2 pi i j k / length).
+/// The tables for the transform of a length: X(k) is the sum of x(j) e^(-2 pi i j k / length).
 pub struct Fft {
     length: usize,
     steps: Vec<Step>,
-    /// Whether a step of radix 2 is the last one.
+    /// True if a step of radix 2 is the last one.
     halves: bool,
 }
 
@@ -20,7 +20,7 @@ struct Step {
 }
 
 impl Fft {
-    /// For a length that is a power of two, of at least 4.
+    /// The transform of a length that is a power of two, of at least 4.
     pub fn new(length: usize) -> Fft {
         let mut steps = Vec::new();
         let mut stride = 1;
@@ -45,7 +45,7 @@ impl Fft {
         }
     }
 
-    /// How many elements a line has.
+    /// The number of elements in a line.
     pub fn length(&self) -> usize {
         self.length
     }

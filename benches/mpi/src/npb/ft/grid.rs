@@ -21,10 +21,10 @@ pub struct Grid<'a> {
     comm: &'a Comm,
     row: Comm,
     column: Comm,
-    /// Of x, y, z.
+    /// The transforms of x, y and z.
     ffts: [Fft; 3],
     space: Array,
-    /// Where `space` is when it is exchanged; nowhere if the column is one rank.
+    /// The place of `space` when it is exchanged; none if the column is one rank.
     space_exchanged: Option<Array>,
     /// One plane between x and y, and where it is when it is exchanged, likewise.
     plane: Array,
@@ -35,7 +35,7 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Whether a grid of these sizes, powers of two, can be divided among so many ranks.
+    /// True if a grid of these sizes, powers of two, can be divided among so many ranks.
     pub fn divides([nx, ny, nz]: [usize; 3], ranks: usize) -> bool {
         ranks.is_power_of_two() && LANES * (ranks / nz) <= nx.min(ny)
     }
@@ -80,7 +80,7 @@ impl<'a> Grid<'a> {
         part(self.ffts[1].length(), &self.row)
     }
 
-    /// What is in space: for each plane, and each block of four rows in it, a line along x.
+    /// The content of space: for each plane, and each block of four rows in it, a line along x.
     pub fn space(&self) -> &[Lanes] {
         &self.space
     }
@@ -100,7 +100,7 @@ impl<'a> Grid<'a> {
         part(self.ffts[0].length() / LANES, &self.row)
     }
 
-    /// From space to waves. What was in space is lost.
+    /// Transforms space to waves. The content of space is lost.
     pub fn forward(&mut self) {
         for plane in 0..self.planes().len() {
             self.comm.phase("fft x");
@@ -117,8 +117,8 @@ impl<'a> Grid<'a> {
         self.z_to_waves();
     }
 
-    /// From waves to space, each wave times its factor: the product of one for its x, y and z each. The waves stay as
-    /// they are.
+    /// Transforms waves to space, each wave times its factor: the product of one for its x, y and z each. The waves
+    /// stay as they are.
     ///
     /// The inverse transform, without its division by the number of points, is the transform itself with real and
     /// imaginary parts exchanged before and after. They are left exchanged: in space, imaginary parts come first.
@@ -255,8 +255,8 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Where each y of a plane has its first block of x, between y and z: first by the rank of the column that has
-    /// it among waves, then by plane.
+    /// The place at which each y of a plane has its first block of x, between y and z: first by the rank of the
+    /// column that has it among waves, then by plane.
     fn y_places(&self, plane: usize) -> impl Fn(usize) -> usize + use<> {
         let (planes, rows) = (self.planes().len(), self.wave_rows().len());
         let blocks = self.wave_blocks().len();

@@ -3,7 +3,7 @@
 use std::array;
 use std::ops::{Deref, DerefMut};
 
-/// How many complex numbers are side by side.
+/// The number of complex numbers side by side.
 pub const LANES: usize = 4;
 
 /// Complex numbers side by side: their real parts, then their imaginary parts. They fill a cache line.

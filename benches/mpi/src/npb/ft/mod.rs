@@ -88,7 +88,7 @@ fn size(re: f64, im: f64) -> f64 {
     (re * re + im * im).sqrt()
 }
 
-/// From nothing to the waves of the first values.
+/// Makes the waves of the first values.
 fn begin(comm: &Comm, grid: &mut Grid<'_>, sizes: [usize; 3]) {
     comm.phase("tables");
     grid.renew_tables();
@@ -117,7 +117,7 @@ fn first_values(grid: &mut Grid<'_>, [nx, ny, _]: [usize; 3]) {
     }
 }
 
-/// What is left at a time of a wave of each number along a dimension: exp(-4 alpha pi^2 k^2 t), where those of the upper
+/// The rest at a time of a wave of each number along a dimension: exp(-4 alpha pi^2 k^2 t). The numbers in the upper
 /// half are the negative ones.
 fn decay(size: usize, time: usize) -> Vec<f64> {
     (0..size)

@@ -18,11 +18,11 @@ pub struct Balance {
 /// The rows of five points in a line: two before one, itself, and two behind.
 type Rows<'a> = [&'a [f64]; 5];
 
-/// What five points in a line count for in the one amid them.
+/// The weights of five points in a line for the one amid them.
 type Weights = [f64; 5];
 
 impl Balance {
-    /// That of a rank.
+    /// The balance of a rank.
     pub fn new(pencil: &Pencil) -> Balance {
         let shape = Shape::of(pencil);
         let weights = (0..shape.chunks()).map(|chunk| {
@@ -41,12 +41,12 @@ impl Balance {
         }
     }
 
-    /// What the flow of `solution` does at every inner point, less `source`. Elsewhere `result` has no meaning,
-    /// but is left as it was in rows and planes without inner points.
+    /// The effect of the flow of `solution` at every inner point, less `source`. Elsewhere `result` has no
+    /// meaning, but is left as it was in rows and planes without inner points.
     pub fn residual(&self, solution: &Field, source: &Field, result: &mut Field) {
         let last = self.pencil.n - 1;
         for k in self.pencil.inner_z() {
-            // Beside a face a line is short: what it lacks has no weight, and any plane may stand for it.
+            // A line next to a face is short. The planes that it lacks have no weight, and any plane may stand for them.
             let planes = [k.saturating_sub(2), k - 1, k, k + 1, (k + 2).min(last)]
                 .map(|k| solution.plane(k));
             let in_z = dissipation::<2>(k, self.pencil.n);
@@ -151,7 +151,7 @@ impl Balance {
     }
 }
 
-/// The weights that dissipation has for the states of five points in a line, the third of which is point `i` of `n`.
+/// The weights that dissipation has for the states of five points in a line. Their third is point `i` of `n`.
 fn dissipation<const D: usize>(i: usize, n: usize) -> Weights {
     let square = ((n - 1) * (n - 1)) as f64;
     let second = [0.0, 1.0, -2.0, 1.0, 0.0];

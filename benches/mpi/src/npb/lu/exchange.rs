@@ -1,5 +1,5 @@
-//! What neighbours tell each other: two layers of the solution in the whole, and in a sweep, plane by plane,
-//! the row and the column that the next rank goes on from.
+//! The messages of neighbours: two layers of the solution in the whole; and in a sweep, plane by plane, the
+//! row and the column that the next rank goes on from.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// That of a rank.
+    /// The layers of a rank.
     pub fn new(pencil: &Pencil) -> Layers {
         let own = |points: &Range<usize>| GHOST..GHOST + points.len();
         let (x, y) = (own(&pencil.x), own(&pencil.y));
@@ -129,10 +129,10 @@ fn parts(shape: Shape, block: &Block) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What comes into a plane and leaves it in a sweep.
+/// The data that comes into a plane and leaves it in a sweep.
 pub struct Front {
     shape: Shape,
-    /// From whom, and to whom.
+    /// The ranks that rows and columns come from and go to.
     row_from: Option<usize>,
     row_to: Option<usize>,
     column_from: Option<usize>,
@@ -149,7 +149,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// That of a rank, for a sweep from the first plane up or from the last one down.
+    /// The front of a rank, for a sweep from the first plane up or from the last one down.
     pub fn new<const DOWN: bool>(pencil: &Pencil) -> Front {
         let (x, y) = (pencil.inner_x(), pencil.inner_y());
         let (before, first, last, behind) = (y.start - 1, y.start, y.end - 1, y.end);

@@ -11,7 +11,7 @@ pub const LANES: usize = 8;
 /// A number for each of so many points.
 pub type Lanes = [f64; LANES];
 
-/// How planes and rows lie in memory.
+/// The layout of planes and rows in memory.
 ///
 /// A plane is its rows, a row its five components, one behind the other. A component is ghosts, own points, ghosts, and
 /// as many more numbers as it takes to compute all own points by [`LANES`]. Those are computed, too, and mean
@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// That of a rank.
+    /// The shape of a rank's field.
     pub fn of(pencil: &Pencil) -> Shape {
         Shape {
             width: pencil.x.len().next_multiple_of(LANES) + 2 * GHOST,
@@ -31,18 +31,18 @@ impl Shape {
         }
     }
 
-    /// How many times [`LANES`] it takes to have all own points of a row.
+    /// The number of times [`LANES`] that have all own points of a row.
     pub fn chunks(&self) -> usize {
         (self.width - 2 * GHOST) / LANES
     }
 
-    /// Where a row is in its plane.
+    /// The place of a row in its plane.
     pub fn row(&self, j: usize) -> Range<usize> {
         let length = 5 * self.width;
         j * length..(j + 1) * length
     }
 
-    /// Where, in its row, a component of a range of points is.
+    /// The place, in its row, of a component of a range of points.
     #[inline(always)]
     pub fn part(&self, m: usize, points: Range<usize>) -> Range<usize> {
         m * self.width + points.start..m * self.width + points.end

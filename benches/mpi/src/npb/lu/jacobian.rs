@@ -1,5 +1,5 @@
-//! How the fluxes answer to a change of the state: products of their Jacobian matrices with a vector, which need
-//! about as many operations as one matrix has elements; and the two matrices that a sweep solves with.
+//! The answer of the fluxes to a change of the state: products of their Jacobian matrices with a vector, which
+//! need about as many operations as one matrix has elements; and the two matrices that a sweep solves with.
 //!
 //! With v the change, and w and e the velocity and the energy per mass, density times the change of (w, e) is
 //! v less v0 (w, e): the `relative` change.
@@ -61,7 +61,7 @@ pub struct Diagonal {
 }
 
 impl Diagonal {
-    /// With s, and the sum of d.
+    /// The block for the factor s and the sum of d.
     pub fn new(scale: f64, dissipation: f64) -> Diagonal {
         Diagonal {
             density: 1.0 + scale * dissipation,
@@ -99,9 +99,9 @@ impl Diagonal {
 pub struct Inverse {
     /// One over the elements on the diagonal, of density, momentum and energy.
     pivots: [f64; 3],
-    /// What density counts for in momentum.
+    /// The weight of density in momentum.
     drag: [f64; 3],
-    /// What density and momentum count for in energy.
+    /// The weights of density and momentum in energy.
     work: [f64; 4],
 }
 
@@ -181,10 +181,10 @@ impl Inverse {
 /// The matrix that takes the change of a neighbour in x to what it makes of a point, by rows; what they lack is zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Transfer {
-    /// For density and momentum in x.
+    /// The inverse's elements for density and momentum in x.
     pub density: [f64; 2],
     pub momentum_x: State,
-    /// For density, momentum in x, and the row's own.
+    /// The inverse's elements for density, momentum in x, and the row's own.
     pub momentum_y: [f64; 3],
     pub momentum_z: [f64; 3],
     pub energy: State,

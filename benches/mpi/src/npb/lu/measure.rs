@@ -1,4 +1,4 @@
-//! What a result is verified by.
+//! The figures that a result is verified by.
 
 use std::ops::RangeInclusive;
 
@@ -53,7 +53,7 @@ pub fn surface_integral(comm: &Comm, pencil: &Pencil, solution: &Field) -> f64 {
     sum[0] / ((n - 1) * (n - 1)) as f64
 }
 
-/// How often a point counts on the surface of a box: once on a face, half on each of the faces that an edge bounds.
+/// The weight of a point on the surface of a box: one on a face, half on each of the faces that an edge bounds.
 fn surface_weight(faces: &[RangeInclusive<usize>; 3], place: [usize; 3]) -> f64 {
     let ends = |d: usize| place[d] == *faces[d].start() || place[d] == *faces[d].end();
     let along = |d: usize| match (faces[d].contains(&place[d]), ends(d)) {

@@ -43,9 +43,9 @@ struct Solver<'a> {
     layers: Layers,
     sweeps: Sweeps,
     solution: Field,
-    /// What balances the exact solution.
+    /// The source that balances the exact solution.
     source: Field,
-    /// The residual, out of which the sweeps make the change of the solution.
+    /// The residual. The sweeps make it into the change of the solution.
     residual: Field,
 }
 
@@ -64,7 +64,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
             solver.iterate();
         }
         solver.sweep();
-        // Of the last change: part of the benchmark, but nothing is verified against them.
+        // The norms of the last change are part of the benchmark, but nothing is verified against them.
         solver.norms();
         solver.balance();
         residual = solver.norms();
@@ -125,7 +125,7 @@ impl<'a> Solver<'a> {
             .down(self.comm, &mut self.solution, &mut self.residual);
     }
 
-    /// Makes the residual that of the solution.
+    /// Computes the residual of the solution.
     fn balance(&mut self) {
         self.comm.phase("exchange");
         self.layers.exchange(self.comm, &mut self.solution);
@@ -134,7 +134,7 @@ impl<'a> Solver<'a> {
             .residual(&self.solution, &self.source, &mut self.residual);
     }
 
-    /// Of the residual, or of the change that [`Solver::sweep`] has made of it.
+    /// The norms of the residual, or of the change that [`Solver::sweep`] has made of it.
     fn norms(&self) -> State {
         self.comm.phase("norms");
         measure::norms(self.comm, &self.pencil, |at| self.residual.state(at))

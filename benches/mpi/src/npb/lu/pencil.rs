@@ -1,4 +1,4 @@
-//! Who has which part of the cube.
+//! The part of the cube that each rank has.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct Pencil {
 }
 
 impl Pencil {
-    /// That of one of so many ranks, in a cube of `n` points in each direction.
+    /// The pencil of one of so many ranks, in a cube of `n` points in each direction.
     pub fn of(rank: usize, ranks: usize, n: usize) -> Pencil {
         let (columns, rows) = grid(ranks);
         let (column, row) = (rank % columns, rank / columns);
@@ -45,12 +45,12 @@ impl Pencil {
         inner(&self.x, self.n)
     }
 
-    /// Likewise in y.
+    /// The same points in y.
     pub fn inner_y(&self) -> Range<usize> {
         inner(&self.y, self.n)
     }
 
-    /// Likewise in z, which has no ghosts.
+    /// The same points in z, which has no ghosts.
     pub fn inner_z(&self) -> Range<usize> {
         1..self.n - 1
     }
@@ -67,7 +67,7 @@ impl Pencil {
     }
 }
 
-/// Whether so many ranks can share a cube of `n` points in each direction. As in NPB 3.4 (`get_active_nprocs`, kind 2, and
+/// True if so many ranks can share a cube of `n` points in each direction. As in NPB 3.4 (`get_active_nprocs`, kind 2, and
 /// `subdomain`), their grid is at most twice as long as it is wide, and each has [`LEAST`] points or more in x and in y.
 pub fn divides(ranks: usize, n: usize) -> bool {
     // The second is the greater.
@@ -75,7 +75,7 @@ pub fn divides(ranks: usize, n: usize) -> bool {
     rows <= 2 * columns && n / rows >= LEAST
 }
 
-/// How many ranks there are in x and in y: the most square way, and no more in x than in y, since rows of x are vectors.
+/// The number of ranks in x and in y: the most square way, and no more in x than in y, since rows of x are vectors.
 fn grid(ranks: usize) -> (usize, usize) {
     let columns = (1..=ranks.isqrt())
         .rev()

@@ -15,17 +15,17 @@ pub struct Problem {
     expected: Found,
 }
 
-/// What is verified.
+/// The results that are verified.
 pub struct Found {
     /// The norms of the right-hand side in the end, and of the difference from the exact solution.
     pub residual: State,
     pub error: State,
-    /// Of pressure.
+    /// The surface integral of pressure.
     pub surface_integral: f64,
 }
 
 impl Problem {
-    /// That of a class.
+    /// The problem of a class.
     pub fn of(class: Class) -> Problem {
         class.of([
             Problem {
@@ -148,7 +148,7 @@ impl Problem {
         self.iterations as f64 * per_iteration * 1e-6
     }
 
-    /// What was found beside what is published.
+    /// The findings beside what is published.
     pub fn checks(&self, found: &Found) -> Vec<Check> {
         let check = |what: String, value: f64, expected: f64| Check {
             what,

@@ -17,7 +17,7 @@ use crate::npb::flow::{Flow, SECOND_ORDER, State};
 
 /// The factor of over-relaxation.
 const OMEGA: f64 = 1.2;
-/// What both sweeps together change the solution by.
+/// The factor by which both sweeps together change the solution.
 const RELAXATION: f64 = 1.0 / (OMEGA * (2.0 - OMEGA));
 
 /// The sweeps over the part of a rank.
@@ -33,7 +33,7 @@ pub struct Sweeps {
 struct Operator {
     shape: Shape,
     dt: f64,
-    /// Of convection and of diffusion from neighbours: omega dt / 2h and omega dt / h^2.
+    /// The factors of convection and of diffusion from neighbours: omega dt / 2h and omega dt / h^2.
     convection: f64,
     diffusion: f64,
     diagonal: Diagonal,
@@ -80,7 +80,7 @@ impl Sweeps {
         }
     }
 
-    /// From the first plane to the last: solves with the lower triangle, which makes the residual a change.
+    /// Solves with the lower triangle, from the first plane to the last: the residual becomes a change.
     pub fn up(&mut self, comm: &Comm, solution: &Field, change: &mut Field) {
         for k in self.pencil.inner_z() {
             self.up.receive(comm, change.plane_mut(k));
@@ -89,7 +89,7 @@ impl Sweeps {
         }
     }
 
-    /// From the last plane to the first: solves with the upper triangle, and adds the change to the solution.
+    /// Solves with the upper triangle, from the last plane to the first, and adds the change to the solution.
     pub fn down(&mut self, comm: &Comm, solution: &mut Field, change: &mut Field) {
         let planes = self.pencil.inner_z();
         for k in planes.clone().rev() {

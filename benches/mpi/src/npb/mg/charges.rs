@@ -37,7 +37,7 @@ pub fn place(comm: &Comm, edge: usize, own: &[Range<usize>; 3], field: &mut Fiel
 #[derive(Default)]
 struct Extremes {
     greatest: Greatest,
-    /// With the sign changed.
+    /// The least, with the sign changed.
     least: Greatest,
 }
 

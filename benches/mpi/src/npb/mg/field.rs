@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A number for each point of a rank's box, and a layer of ghosts around them, which belong to neighbours. x runs
 /// fastest. The first point has the index 1 on each axis.
 pub struct Field {
-    /// With ghosts.
+    /// The extents, ghosts included.
     extents: [usize; 3],
     values: Vec<f64>,
 }
@@ -20,7 +20,7 @@ impl Field {
         }
     }
 
-    /// How many points there are on each axis, without ghosts.
+    /// The number of points on each axis, without ghosts.
     pub fn points(&self) -> [usize; 3] {
         self.extents.map(|extent| extent - 2)
     }
@@ -48,7 +48,7 @@ impl Field {
         (1..=z).flat_map(move |z| (1..=y).map(move |y| &self.row(y, z)[1..=x]))
     }
 
-    /// How many numbers there are in a plane.
+    /// The number of numbers in a plane.
     pub fn plane_length(&self, axis: usize) -> usize {
         let plane = self.plane(axis, 0);
         plane.iter().map(Range::len).product()
@@ -94,7 +94,7 @@ impl Field {
         })
     }
 
-    /// Where the rows of a box begin.
+    /// The places where the rows of a box begin.
     fn starts(&self, [x, y, z]: &[Range<usize>; 3]) -> impl Iterator<Item = usize> + use<> {
         let (first, [width, height, _]) = (x.start, self.extents);
         let y = y.clone();

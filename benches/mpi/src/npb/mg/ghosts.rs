@@ -8,7 +8,7 @@ use crate::comm::Comm;
 
 const X: usize = 0;
 
-/// Of planes that travel down an axis, and up.
+/// The tags of planes that travel down an axis, and up.
 const DOWN: Tag = 1;
 const UP: Tag = 2;
 
@@ -23,7 +23,7 @@ pub struct Ghosts<'a> {
 }
 
 impl<'a> Ghosts<'a> {
-    /// For fields no larger than `largest`.
+    /// The buffers for fields no larger than `largest`.
     pub fn new(comm: &'a Comm, torus: Torus, largest: &Field) -> Ghosts<'a> {
         let split = (0..3).filter(|&axis| !torus.is_whole(axis));
         let length = split.map(|axis| largest.plane_length(axis)).max();
@@ -36,7 +36,7 @@ impl<'a> Ghosts<'a> {
         }
     }
 
-    /// Fills the ghosts of a field, axis by axis. On an axis that is not cut they are at its own other end; the
+    /// Fills the ghosts of a field, axis by axis. An axis that is not cut has them at its own other end. The
     /// operators close the rows, which are x.
     pub fn exchange(&mut self, field: &mut Field, links: &[Links; 3]) {
         for (axis, links) in links.iter().enumerate() {

@@ -59,7 +59,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
 struct Multigrid<'a> {
     comm: &'a Comm,
     ghosts: Ghosts<'a>,
-    /// From 2 points on an edge to all, twice as many each.
+    /// The levels, from 2 points on an edge to all of them, twice as many each.
     levels: Vec<Level>,
     /// The charges, on the finest level.
     v: Field,
@@ -76,7 +76,7 @@ struct Level {
     /// The residual.
     r: Field,
     links: [Links; 3],
-    /// On each axis, whether the lower ghosts lie between two points of the next coarser level (1) or on one (0).
+    /// For each axis: the lower ghosts lie between two points of the next coarser level (1), or on one (0).
     between: [usize; 3],
 }
 
@@ -94,7 +94,7 @@ impl Level {
 }
 
 impl<'a> Multigrid<'a> {
-    /// With u = 0 and the charges where they belong.
+    /// The state with u = 0 and the charges where they belong.
     fn new(comm: &'a Comm, log2: u32, smoother: Weights) -> Multigrid<'a> {
         let torus = Torus::new(comm.rank(), comm.size());
         let edge = 1 << log2;
@@ -120,7 +120,7 @@ impl<'a> Multigrid<'a> {
         self.levels[finest].u.clear();
     }
 
-    /// So many V-cycles, each with the residual before it; gives the norm of the residual at the end.
+    /// Makes so many V-cycles, each with the residual before it. Gives the norm of the residual at the end.
     fn solve(&mut self, cycles: i32) -> f64 {
         let finest = self.finest();
         self.residual(finest);
@@ -133,7 +133,7 @@ impl<'a> Multigrid<'a> {
         self.norm()
     }
 
-    /// From the residual of the finest level down to the coarsest, and up again with corrections.
+    /// Goes from the residual of the finest level down to the coarsest, and up again with corrections.
     fn cycle(&mut self) {
         let finest = self.finest();
         for level in (1..=finest).rev() {

@@ -6,7 +6,7 @@
 
 use super::field::Field;
 
-/// Of a point itself, and of those that differ in one, two and three coordinates.
+/// Weights of a point itself, and of those that differ in one, two and three coordinates.
 pub type Weights = [f64; 4];
 
 /// -A, the discrete Laplacian.
@@ -25,7 +25,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// For fields no larger than `largest`.
+    /// The lines for fields no larger than `largest`.
     pub fn new(largest: &Field) -> Lines {
         let length = largest.points()[0] + 2;
         Lines {
@@ -34,7 +34,7 @@ impl Lines {
         }
     }
 
-    /// What the rows around (y, z) give.
+    /// The contribution of the rows around (y, z).
     fn gather(&mut self, weights: Weights, from: &Field, y: usize, z: usize) {
         let near = [(y - 1, z), (y + 1, z), (y, z - 1), (y, z + 1)];
         let far = [
@@ -126,7 +126,7 @@ pub fn interpolate(coarse: &Field, between: [usize; 3], fine: &mut Field, lines:
     }
 }
 
-/// What a row, the four that touch it by a face and the four that touch it by an edge give their own x, and the next.
+/// The contribution of a row, of the four that touch it by a face and of the four that touch it by an edge, to their own x, and the next.
 fn weigh(
     [own_weight, near_weight, far_weight, corner_weight]: Weights,
     own: &[f64],
@@ -213,7 +213,7 @@ mod tests {
         [0, 1, 2].map(|_| 0..edge)
     }
 
-    /// Nothing regular, with a period.
+    /// Values without any regularity, with a period.
     fn rough(edge: i64) -> impl Fn([i64; 3]) -> f64 {
         move |at| {
             let [x, y, z] = at.map(|at| at.rem_euclid(edge));

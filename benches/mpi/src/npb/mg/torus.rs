@@ -1,4 +1,4 @@
-//! How ranks share a periodic cube: a torus of ranks, cut in half along z, y and x in turn.
+//! A periodic cube shared by ranks: a torus of ranks, cut in half along z, y and x in turn.
 //!
 //! A rank's points on an axis are those of its share, rounded down: on a level with fewer points than ranks, every
 //! `stride`th rank has one, and the others have none.
@@ -12,13 +12,13 @@ pub struct Torus {
     place: [usize; 3],
 }
 
-/// With whom a rank shares the planes at the ends of its points, on one axis of one level; in steps of ranks, the same
-/// in both directions.
+/// The ranks that share the planes at the ends of a rank's points, on one axis of one level; in steps of ranks, the
+/// same in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Links {
-    /// Where the ghosts come from. None: the rank has no use for them.
+    /// The rank that the ghosts come from. None: the rank has no use for them.
     pub takes: Option<usize>,
-    /// Who gets its outermost planes.
+    /// The ranks that get its outermost planes.
     pub gives: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Torus {
         }
     }
 
-    /// Whether all points of an axis are this rank's.
+    /// True if all points of an axis are this rank's.
     pub fn is_whole(&self, axis: usize) -> bool {
         self.sides[axis] == 1
     }

@@ -15,7 +15,7 @@ pub fn sound(flow: &Flow) -> f64 {
     (GAMMA * GAMMA_1 * (flow.energy - flow.kinetic)).sqrt()
 }
 
-/// From the change of a state to the waves of x.
+/// Turns the change of a state into the waves of x.
 #[inline(always)]
 pub fn to_x(state: State, change: State) -> State {
     let flow = Flow::of(state);
@@ -36,7 +36,7 @@ pub fn to_x(state: State, change: State) -> State {
     ]
 }
 
-/// From the waves of x to those of y.
+/// Turns the waves of x into those of y.
 #[inline(always)]
 pub fn x_to_y([a, b, c, with, against]: State) -> State {
     let (mean, turned) = (0.5 * (with + against), FRAC_1_SQRT_2 * c);
@@ -49,7 +49,7 @@ pub fn x_to_y([a, b, c, with, against]: State) -> State {
     ]
 }
 
-/// From the waves of y to those of z.
+/// Turns the waves of y into those of z.
 #[inline(always)]
 pub fn y_to_z([a, b, c, with, against]: State) -> State {
     let (mean, turned) = (0.5 * (with + against), FRAC_1_SQRT_2 * a);
@@ -62,7 +62,7 @@ pub fn y_to_z([a, b, c, with, against]: State) -> State {
     ]
 }
 
-/// From the waves of z to the change of a state.
+/// Turns the waves of z into the change of a state.
 #[inline(always)]
 pub fn from_z(state: State, [a, b, c, with, against]: State) -> State {
     let flow = Flow::of(state);

@@ -23,7 +23,7 @@ pub struct Pentadiagonal {
 }
 
 impl Pentadiagonal {
-    /// For time steps of this kind.
+    /// The operator for time steps of this kind.
     pub fn new(step: Step) -> Pentadiagonal {
         Pentadiagonal { step }
     }

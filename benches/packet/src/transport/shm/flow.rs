@@ -23,7 +23,7 @@ pub struct Flow {
     looks: u32,
 }
 
-/// What may come.
+/// The messages that may come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Expects {
     Messages,
@@ -101,7 +101,7 @@ impl Stream for Flow {
     }
 
     fn progress(&mut self) -> io::Result<Progress> {
-        /// So many are taken before the other direction has its turn.
+        /// Messages that are taken before the other direction has its turn.
         const AT_ONCE: usize = 32;
         for _ in 0..AT_ONCE {
             if !self.take()? {

@@ -1,4 +1,4 @@
-//! What both kinds of ends go by.
+//! The limits of both kinds of ends.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use jitterlab_base::ring::Damaged;
 
 /// The lines of a ring: 256 KiB, room for three of the longest messages.
 pub const LINES: usize = 4096;
-/// The clock is read, or the other end looked after, once for so many looks into memory, each of which takes less time.
+/// Looks into memory before the clock is read, or the other end looked after. A look takes less time than either.
 pub const ATTEMPTS: u32 = 1024;
 
 /// A ring that is damaged, as an error of a connection.

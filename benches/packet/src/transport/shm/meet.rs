@@ -1,8 +1,8 @@
-//! How the ends find each other's rings: over TCP, at the server's address. A client says its plan and where its ring is; the
-//! server attaches that, and says where its own is, or why it does not do it; the client attaches that, and says so. Then the
-//! files lose their names: nobody else can attach a ring, and nothing is left of an end that is killed.
+//! The meeting of the ends, over TCP, at the server's address. A client says its plan and where its ring is. The server
+//! attaches that ring, and says where its own is, or why it does not do it. The client attaches that one, and says so. Then
+//! the files lose their names: nobody else can attach a ring, and nothing is left of an end that is killed.
 //!
-//! A ring is said by a number, of which its file's name follows: no word from outside is a path.
+//! A ring is said by a number, and its file's name follows from it: no word from outside is a path.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
@@ -22,11 +22,11 @@ use crate::transport::socket::is_nothing_yet;
 
 /// These words come first, in both directions. They change with what follows them.
 const HELLO: &[u8; 8] = b"jlshm  1";
-/// What a client says when it has attached the server's ring.
+/// The byte of a client that has attached the server's ring.
 const READY: u8 = 1;
 /// The length of a ring's number.
 const NUMBER: usize = 8;
-/// What the name of a ring's file begins with.
+/// The beginning of the name of a ring's file.
 const NAME: &str = "packet:";
 
 /// Both rings of a connection, and the TCP connection, which is silent from now on: an end that goes takes it along.
@@ -137,7 +137,7 @@ fn hear(line: &mut impl Read) -> io::Result<Result<u64, String>> {
             line.read_exact(&mut length)?;
             let mut reason = vec![0; length[0].into()];
             line.read_exact(&mut reason)?;
-            // For a terminal: nothing that moves its cursor.
+            // It goes to a terminal: nothing in it moves the cursor.
             let shown = |c: char| if c.is_control() { ' ' } else { c };
             let reason = String::from_utf8_lossy(&reason);
             Ok(Err(reason.chars().map(shown).collect()))
@@ -161,7 +161,7 @@ fn reason(error: &Error) -> String {
 /// A ring of this end, and its number.
 fn make() -> Result<(Producer<LINES>, u64), PageError> {
     clear_dead()?;
-    // As random as a number can be had here.
+    // The number is as random as can be had here.
     let number = RandomState::new().hash_one(std::process::id());
     Ok((Producer::make(&path(number)?, number, 0)?, number))
 }

@@ -22,7 +22,7 @@ use flow::{Expects, Flow};
 use limits::{ATTEMPTS, damaged};
 use meet::Joined;
 
-/// How long a message may find no room.
+/// The time that a message may find no room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One end of a ping-pong.

@@ -23,7 +23,7 @@ use super::socket::{NAP, is_nothing_yet, wait_a_moment, wait_briefly, wait_for};
 use super::waiting::now_ns;
 pub(super) use server::listen;
 
-/// How many bytes of messages may heap up in the system.
+/// The bytes of messages that may heap up in the system.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The last words, too.
@@ -57,7 +57,7 @@ struct Line {
 /// A client that is served alone.
 struct Known {
     address: SocketAddr,
-    /// What it was told last before it began, in case that was lost.
+    /// The last answer before it began, in case that was lost.
     welcome: [u8; FIRST],
     secret: RandomState,
 }
@@ -165,7 +165,7 @@ pub(super) struct Udp {
     incoming: Slots,
     /// The number of the message that is expected next.
     next: u64,
-    /// Whether there was no room for the last message, at an end that does not wait for that.
+    /// True if there was no room for the last message, at an end that does not wait for that.
     is_full: bool,
 }
 
@@ -216,7 +216,7 @@ impl Connection for Udp {
     fn send(&mut self, number: u64) -> io::Result<()> {
         let message = self.out.of(number);
         message[..8].copy_from_slice(&number.to_le_bytes());
-        // What there is no room for is lost, as on the way.
+        // A message that finds no room is lost, as on the way.
         sent(self.line.send(message)).map(drop)
     }
 
@@ -344,7 +344,7 @@ impl Stream for UdpStream {
     }
 
     fn progress(&mut self) -> io::Result<Progress> {
-        /// So many are taken before the other direction has its turn.
+        /// Messages that are taken before the other direction has its turn.
         const AT_ONCE: usize = 32;
         for _ in 0..AT_ONCE {
             let buffer = self.incoming.of(self.ledger.expected());

@@ -1,6 +1,6 @@
-//! The serving end over UDP: a socket to which everybody's messages come, and a second one that is connected to one
-//! client: the first that came, until it goes, or another one comes while everybody is silent. Then it is connected
-//! to another one, but not closed: whoever's messages are on their way to it are read from it, and answered.
+//! The serving end over UDP. One socket takes everybody's messages. A second one is connected to one client: the
+//! first that came, until it goes, or another one comes while everybody is silent. Then it is connected to another
+//! one, but not closed: the messages that are on their way to it are read from it, and answered.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -41,7 +41,7 @@ pub(in crate::transport) struct UdpServer {
     secret: RandomState,
 }
 
-/// Whose messages are answered as they come, beside those of others.
+/// A client whose messages are answered as they come, beside those of others.
 struct Client {
     plan: Plan,
     every: u64,
@@ -55,10 +55,10 @@ struct Client {
 struct Own {
     socket: UdpSocket,
     client: SocketAddr,
-    /// How often it was looked at, and at which of these times the server's socket is looked at instead.
+    /// The number of looks; at some of them the server's socket is looked at instead.
     looks: u32,
     every: u32,
-    /// How long both sockets are slept on, where one of them cannot be slept on alone.
+    /// The time to sleep on both sockets, where one of them cannot be slept on alone.
     sleep: Option<PollTimeout>,
 }
 
@@ -68,7 +68,7 @@ impl Own {
         let family = address.family().unwrap_or(AddressFamily::Inet);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let own = socket(family, SockType::Datagram, flags, None)?;
-        // For this moment only: a second server finds the address in use.
+        // This holds for this moment only: a second server finds the address in use.
         setsockopt(&own, sockopt::ReusePort, &true)?;
         setsockopt(server, sockopt::ReusePort, &true)?;
         let bound = bind(own.as_raw_fd(), &address);
@@ -92,7 +92,7 @@ impl Own {
         connect_unspec(&self.socket)?;
         self.socket.connect(client)?;
         self.client = client;
-        // What a datagram to the one before met on its way is not this one's.
+        // The error of a datagram to the client before is not this one's.
         self.socket.take_error().map(drop)
     }
 
@@ -151,7 +151,7 @@ impl Listener for UdpServer {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST];
-        // As the last client wants it; none while nobody is there.
+        // The last client's way to wait; none while nobody is there.
         let mut wait = None;
         loop {
             self.prepare(wait)?;
@@ -163,7 +163,7 @@ impl Listener for UdpServer {
 impl UdpServer {
     /// Makes the sockets wait in this way.
     fn prepare(&mut self, wait: Option<Wait>) -> io::Result<()> {
-        /// So many looks at the one socket while the other has its turn, where nobody but the one's client is there.
+        /// Looks at one socket while the other has its turn, if nobody is there but the one's client.
         const LOOKS: u32 = 64;
         if let Some(own) = &self.own
             && !self.clients.contains_key(&own.client)
@@ -213,7 +213,7 @@ impl UdpServer {
                     }
                 },
                 Ok(None) => return Ok(None),
-                // What an earlier datagram met on its way: the client's port is closed.
+                // An earlier datagram met this error on its way: the client's port is closed.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     if let Some(own) = &self.own {
                         self.clients.remove(&own.client);
@@ -269,14 +269,14 @@ impl UdpServer {
                 answer: vec![0x6a; plan.answer as usize],
             };
             self.clients.insert(from, client);
-            // Whose it was has been silent, if the server rests.
+            // The client that had the server before has been silent, if the server rests.
             if self.own.is_none() || wait.is_none() {
                 self.give_own(from);
             }
             let _ = self.socket.send_to(&first(&plan, !word), from);
             return Some(plan.wait);
         }
-        // To which the client's messages might come: it may have the address of one that has gone.
+        // The own client's socket might get these messages: the new client may have the address of one that has gone.
         self.own = None;
         // Whatever becomes of it, the next one is served.
         drop(self.serve_alone(&plan, from, word));

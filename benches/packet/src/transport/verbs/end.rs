@@ -27,11 +27,11 @@ pub struct End {
     received: u64,
     /// The receive to be posted again, of the message that was received last.
     used: Option<u64>,
-    /// Whether an event waits to be taken.
+    /// True if an event waits to be taken.
     has_event: bool,
 }
 
-/// What the last byte of a written message is: never 0, which is what it is before.
+/// The last byte of a written message. It is never 0, which is what stands there before.
 #[inline]
 fn mark(number: u64) -> u8 {
     (number % 255) as u8 + 1
@@ -157,7 +157,7 @@ impl End {
         }
     }
 
-    /// Where the last byte of a message that comes is. A write arrives in order: where that byte is, all of it is.
+    /// The place of the last byte of a message that comes. A write arrives in order: where that byte is, all of it is.
     #[inline]
     fn last_byte(&self, number: u64) -> usize {
         self.joined.layout.place(number) + self.joined.wanted.incoming - 1
@@ -220,8 +220,8 @@ impl End {
         Ok(())
     }
 
-    /// Nothing has come, or an error: do sends go through, and is the other end there? What this end's own
-    /// sends say comes first: that the other end has gone may follow from it.
+    /// Nothing has come, or an error: do sends go through, and is the other end there? The results of this
+    /// end's own sends come first: they may show that the other end has gone.
     #[cold]
     fn look_after(&mut self) -> io::Result<()> {
         self.take_sends()?;

@@ -26,7 +26,7 @@ pub struct Flow {
     completed: u64,
     /// Messages that came over a reliable connection.
     arrived: u64,
-    /// What the ends of datagrams tell each other.
+    /// The ledger of the ends of datagrams.
     ledger: Ledger,
     /// Steps since somebody looked at the line.
     steps: u64,
@@ -50,7 +50,7 @@ impl Flow {
         self.joined.wanted.how.service == Service::Ud
     }
 
-    /// Whether the queue takes another send; what was posted before lies where it was until it is completed.
+    /// True if the queue takes another send; what was posted before lies where it was until it is completed.
     #[inline]
     fn has_room(&self) -> bool {
         self.posted - self.completed < u64::from(self.joined.wanted.sends())
@@ -129,7 +129,7 @@ impl Flow {
 
     /// Takes what came as datagrams.
     fn take_datagrams(&mut self) -> io::Result<()> {
-        /// So many are taken before the other direction has its turn.
+        /// Messages that are taken before the other direction has its turn.
         const AT_ONCE: usize = 64;
         for _ in 0..AT_ONCE {
             let Some(done) = self

@@ -60,7 +60,7 @@ impl Half {
             Inline::Auto => length <= SHORT,
             Inline::Off => false,
         };
-        // What a device takes inline it says when it is asked for that: by an error, or by less.
+        // The device says what it takes inline when it is asked for that: by an error, or by less.
         let inline = match is_wanted.then(|| prepare(length)) {
             Some(Ok(prepared)) => Some(prepared).filter(|p| p.inline() as usize >= length),
             Some(Err(error)) if !error.is_of("ibv_create_qp") => return Err(error.into()),
@@ -92,7 +92,7 @@ impl Half {
         self.chosen.mtu
     }
 
-    /// Where it is.
+    /// The place of this half.
     pub fn place(&self) -> Place {
         let memory = self.prepared.memory();
         Place {
@@ -128,8 +128,8 @@ impl Half {
 }
 
 impl Joined {
-    /// Posts the send of `length` bytes at a place of the memory. `number` is that of the message over a
-    /// reliable link, where it decides what buffer it is written to there.
+    /// Posts the send of `length` bytes at a place of the memory. `number` is the message's over a
+    /// reliable link, and decides what buffer it is written to there.
     #[inline]
     pub fn post_send(
         &self,

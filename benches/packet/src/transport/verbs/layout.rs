@@ -1,4 +1,4 @@
-//! Where things are in the memory of an end: messages that go out, then places for those that come.
+//! The layout of the memory of an end: messages that go out, then places for those that come.
 
 use jitterlab_verbs::Service;
 
@@ -21,11 +21,11 @@ const SPARE: usize = 64;
 pub struct Layout {
     out: Part,
     incoming: Part,
-    /// Where places for what comes begin.
+    /// The place where places for what comes begin.
     pub first: usize,
-    /// What stands before a message in its place.
+    /// The bytes before a message in its place.
     pub header: usize,
-    /// How many receives are posted, and how long they are.
+    /// The number of receives that are posted, and their length.
     pub receives: usize,
     pub posted: usize,
 }
@@ -34,7 +34,7 @@ pub struct Layout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     length: usize,
-    /// From one buffer to the next.
+    /// The distance from one buffer to the next.
     stride: usize,
     buffers: Buffers,
 }
@@ -64,8 +64,8 @@ impl Layout {
         let is_datagram = how.service == Service::Ud;
         let header = if is_datagram { HEADER } else { 0 };
         let window = window.map(|window| window as usize);
-        // A receive is posted again while the next message takes another. The other end may be ahead of this
-        // one by as many messages as there are buffers. In a stream a window is under way, and what has come may
+        // A receive is posted again while the next message takes another. The other end may be ahead of this one
+        // by as many messages as there are buffers. A window is under way in a stream, and what has come may
         // wait for this end to look; an end that looks too seldom makes the other one's device wait.
         let receives = match (how.operation, how.service) {
             (Operation::Write, _) => 0,
@@ -102,19 +102,19 @@ impl Layout {
         self.first + self.incoming.total()
     }
 
-    /// Where a message goes out from.
+    /// The place that a message goes out from.
     #[inline]
     pub fn out(&self, number: u64) -> usize {
         self.out.at(number)
     }
 
-    /// Where the place of a message that comes begins, with its header.
+    /// The place of a message that comes, with its header.
     #[inline]
     pub fn place(&self, number: u64) -> usize {
         self.first + self.incoming.at(number)
     }
 
-    /// Where a receive is posted for. What is only told of a write needs no place.
+    /// The place that a receive is posted for. A receive that is only told of a write needs no place.
     #[inline]
     pub fn receive_at(&self, number: u64) -> usize {
         match self.posted {
@@ -123,14 +123,14 @@ impl Layout {
         }
     }
 
-    /// How far from the first place of the other end the place is that a message is written to there.
+    /// The distance from the other end's first place to the place there that a message is written to.
     #[inline]
     pub fn there(&self, number: u64) -> usize {
         // The other end has the same for what comes as this one for what goes out.
         self.out.at(number)
     }
 
-    /// Where the number is in a message of this length, and how many of its bytes: its last ones.
+    /// The place of the number in a message of this length, and how many of its bytes there are: the last ones.
     #[inline]
     pub fn number(length: usize) -> (usize, usize) {
         let bytes = length.min(8);

@@ -74,7 +74,7 @@ impl Server {
                 now_ns,
             ),
         };
-        // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
+        // When a wire breaks, often only one end hears of it, and the client is the one that somebody reads.
         served.or_else(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(()),
             _ => Answer::Refused(show::causes(&error)).write(&line),

@@ -12,24 +12,24 @@ use crate::transport::plan::{Buffers, Plan};
 /// One in so many sends asks for its completion in a ping-pong. The queue takes twice as many, so that a
 /// completion was there long before it is needed.
 pub const SIGNALLED: u64 = 32;
-/// How long a connection may take to come up, and a send to be completed.
+/// The time that a connection may take to come up, and a send to be completed.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What an end is made for.
+/// The parameters that an end is made with.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// How messages go.
+    /// The way that messages go.
     pub how: Verbs,
     /// The length of one that goes out, and of one that comes, in bytes.
     pub out: usize,
     pub incoming: usize,
-    /// Where they lie.
+    /// The buffers that they lie in.
     pub buffers: Buffers,
     /// Messages that may be under way, of a stream.
     pub window: Option<u32>,
-    /// How they are waited for.
+    /// The way that they are waited for.
     pub wait: Wait,
-    /// For how long.
+    /// The time that an answer may take.
     pub timeout: Duration,
 }
 

@@ -1,14 +1,14 @@
-//! What a client of the packet suite wants of a server, in the words that go before its place.
+//! The wish of a client of the packet suite to a server, in the words that go before its place.
 
 use jitterlab_verbs::Service;
 
 use crate::transport::path::{Inline, Operation, Verbs};
 use crate::transport::plan::{Plan, WORDS};
 
-/// How many bytes it takes.
+/// The bytes that it takes.
 pub const LENGTH: usize = WORDS + 3;
 
-/// What the ends do and how it goes, as bytes.
+/// The plan of the ends and the options, as bytes.
 pub fn words(plan: &Plan, how: &Verbs) -> [u8; LENGTH] {
     let mut words = [0; LENGTH];
     words[..WORDS].copy_from_slice(&plan.words());

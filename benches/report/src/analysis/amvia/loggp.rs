@@ -1,4 +1,4 @@
-//! What a frame costs: table 3.1 of Kaur for each way, what has to hold between the parameters, and what delays have moved.
+//! The costs of a frame: table 3.1 of Kaur for each way, what has to hold between the parameters, and what delays have moved.
 
 use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::loggp::{
@@ -17,7 +17,7 @@ use crate::table::{Column, Estimate, Row, Value, column};
 /// The parameters of one way. Times in nanoseconds; one that cannot be seen is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Costs {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// Blocks that they are made from.
@@ -32,69 +32,69 @@ pub struct Costs {
     pub gap_ns: Option<Estimate>,
     /// G, for each byte.
     pub gap_per_byte_ns: Option<Estimate>,
-    /// From one message to the next in a long burst.
+    /// The time from one message to the next in a long burst.
     pub interval_ns: Estimate,
-    /// From one request to the next, each after the reply to the one before.
+    /// The time from one request to the next, each after the reply to the one before.
     pub round_trip_ns: Estimate,
 }
 
 /// Two ways of measuring one time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Identity {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
-    /// Which time.
+    /// The time that the identity is about.
     pub time: &'static str,
     /// It in terms of the costs.
     pub formula: &'static str,
-    /// As it was measured, in nanoseconds.
+    /// The time as it was measured, in nanoseconds.
     pub measured_ns: f64,
-    /// As it follows from the costs, in nanoseconds.
+    /// The time that follows from the costs, in nanoseconds.
     pub expected_ns: f64,
     /// The difference, in nanoseconds.
     pub difference_ns: Estimate,
-    /// Whether it holds.
+    /// The verdict on the identity.
     pub verdict: Verdict,
 }
 
-/// What a delay has moved.
+/// The change of a time by a delay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Moved {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
-    /// How it was injected.
+    /// The mode in which the delay was injected.
     pub mode: &'static str,
-    /// How long it was, in nanoseconds.
+    /// The length of the delay, in nanoseconds.
     pub delay_ns: u64,
-    /// What was observed.
+    /// The time that was observed.
     pub observable: &'static str,
-    /// By how much it had to move, in nanoseconds.
+    /// The change of it that was to be expected, in nanoseconds.
     pub expected_ns: f64,
-    /// By how much it moved, in nanoseconds.
+    /// The change of it that was measured, in nanoseconds.
     pub measured_ns: Estimate,
-    /// Whether that is what it had to be.
+    /// True if that is what it had to be.
     pub as_expected: bool,
 }
 
 /// Messages of bursts of one way, for the figures. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signature {
-    /// Of what.
+    /// The case, transport and protocol.
     pub way: Way,
-    /// By computing after each message.
+    /// A curve for each time of computing after a message.
     pub curves: Vec<Curve>,
-    /// By size of requests: a send, and an interval.
+    /// A send, and an interval, for each size of requests.
     pub bulk: Vec<(u64, [Estimate; 2])>,
 }
 
 /// Bursts with one time of computing after each message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// How long is computed.
+    /// The time of computing.
     pub computing_ns: u64,
-    /// By messages of a burst: what one cost, and what it had to cost by the schedule.
+    /// The points by messages of a burst: the cost of one message, and its cost by the schedule.
     pub points: Vec<(u64, Estimate, f64)>,
 }
 
@@ -103,9 +103,9 @@ pub struct Curve {
 pub struct Found {
     /// The parameters of each way.
     pub costs: Vec<Costs>,
-    /// What has to hold between them.
+    /// The identities that have to hold between them.
     pub identities: Vec<Identity>,
-    /// What delays have moved.
+    /// The times that delays have moved.
     pub moved: Vec<Moved>,
     /// Messages of bursts.
     pub signatures: Vec<Signature>,
@@ -118,7 +118,7 @@ fn report(run: &RunRecord) -> Option<&Report> {
     }
 }
 
-/// What the runs of the case show.
+/// The findings of the runs of the case.
 ///
 /// # Errors
 /// A run has fewer than two blocks.
@@ -418,7 +418,7 @@ impl Row for Moved {
     }
 }
 
-/// How many identities close, and how many shifts are as expected.
+/// Says how many identities close, and how many shifts are as expected.
 pub fn in_words(identities: &[Identity], moved: &[Moved]) -> Vec<String> {
     if identities.is_empty() {
         return Vec::new();

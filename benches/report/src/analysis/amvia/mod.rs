@@ -28,7 +28,7 @@ use steps::Passed;
 use transactions::Transactions;
 use way::Way;
 
-/// What was found of it.
+/// The findings of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     /// Round trips of transactions by condition.
@@ -40,10 +40,10 @@ pub struct Found {
     /// The parameters of LogGP.
     #[serde(rename = "loggp")]
     pub costs: Vec<Costs>,
-    /// What has to hold between them.
+    /// The identities that have to hold between them.
     #[serde(rename = "loggp_identities")]
     pub identities: Vec<Identity>,
-    /// What delays have moved.
+    /// The times that delays have moved.
     #[serde(rename = "loggp_shifts")]
     pub moved: Vec<Moved>,
     /// The cost of a frame at each stage.
@@ -52,7 +52,7 @@ pub struct Found {
     /// The steps of a frame in the kernel.
     #[serde(rename = "performability_steps")]
     pub steps: Vec<Passed>,
-    /// What failures cost.
+    /// The costs of failures.
     #[serde(rename = "performability_excess")]
     pub excess: Vec<Excess>,
     /// Several transactions at a time, with failures and without.
@@ -60,7 +60,7 @@ pub struct Found {
     pub throughput: Vec<Throughput>,
     /// Performability as one number.
     pub performability: Vec<Performability>,
-    /// For the figures: messages of bursts.
+    /// The messages of bursts, for the figures.
     #[serde(skip)]
     pub signatures: Vec<Signature>,
     /// Tests for normality.

@@ -1,4 +1,4 @@
-//! What failures cost: model, simulation and experiment of each way, and performability as one number (Kaur, chapter 4).
+//! The costs of failures: model, simulation and experiment of each way, and performability as one number (Kaur, chapter 4).
 
 use jitterlab_amvia_suite::performability::{self, Report, Source, TOLERANCE};
 use jitterlab_base::show;
@@ -11,30 +11,30 @@ use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
-/// What a stage of a frame's way costs (Kaur, table 4.1). Times in nanoseconds.
+/// The cost of a stage of a frame's way (Kaur, table 4.1). Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stage {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// The component.
     pub component: &'static str,
-    /// For a frame that is sent.
+    /// The cost of a frame that is sent.
     pub send_ns: Estimate,
-    /// For a frame that is received.
+    /// The cost of a frame that is received.
     pub receive_ns: Estimate,
-    /// How it was found.
+    /// The source of the cost.
     #[serde(skip)]
     pub source: Source,
 }
 
-/// What a failure costs a transaction. Times in nanoseconds.
+/// The cost of a failure for a transaction. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Excess {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
-    /// What fails: bits, or a component.
+    /// The thing that fails: bits, or a component.
     pub failing: &'static str,
     /// The chance that it does.
     pub chance: f64,
@@ -46,34 +46,34 @@ pub struct Excess {
     pub error_free_ns: f64,
     /// The excess over it by the model.
     pub model_ns: f64,
-    /// The same in the simulation, with its 99 % interval.
+    /// The excess in the simulation, with its 99 % interval.
     pub simulation_ns: Estimate,
-    /// The same in the experiment; none where too few losses were counted.
+    /// The excess in the experiment; none where too few losses were counted.
     pub experiment_ns: Option<Estimate>,
-    /// What the machine adds to a transaction. It is subtracted.
+    /// The time that the machine adds to a transaction. It is subtracted.
     pub machine_ns: f64,
 }
 
 /// Transactions in a second, several at a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Throughput {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// The chance that a bit is flipped.
     pub bit_error_rate: f64,
     /// Transactions at a time.
     pub outstanding: u32,
-    /// By mean value analysis, mean over runs.
+    /// The throughput by mean value analysis, mean over runs.
     pub analysis: f64,
-    /// In the simulation, mean over runs.
+    /// The throughput in the simulation, mean over runs.
     pub simulation: f64,
 }
 
 /// Performability as one number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Performability {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// The failures that are assumed.
@@ -95,7 +95,7 @@ pub struct Performability {
 pub struct Found {
     /// The cost of a frame at each stage.
     pub stages: Vec<Stage>,
-    /// What failures cost.
+    /// The costs of failures.
     pub excess: Vec<Excess>,
     /// Several transactions at a time.
     pub throughput: Vec<Throughput>,
@@ -151,7 +151,7 @@ impl<R> Alike<'_, R> {
     }
 }
 
-/// What the runs of the case show.
+/// The findings of the runs of the case.
 pub fn performability(done: &[&RunRecord]) -> Found {
     let mut found = Found::default();
     for way in Way::all(done, |run| report(run).is_some()) {
@@ -250,7 +250,7 @@ impl Excess {
         })
     }
 
-    /// What is asked of the figures: a time in place of its excess.
+    /// The figure that is asked for: a time in place of its excess.
     pub fn in_all(&self, excess: Estimate) -> Estimate {
         let of = |ns: f64| ns + self.error_free_ns;
         let value = of(excess.value);
@@ -533,7 +533,7 @@ pub fn in_words(excess: &[Excess], yields: &[Performability]) -> Vec<String> {
     sentences
 }
 
-/// Which protocol yields most over the transport and under the assumption of a row, if there is a choice.
+/// The protocol that yields most over the transport and under the assumption of a row, if there is a choice.
 fn best(yields: &[Performability], like: &Performability) -> Option<String> {
     let mut same: Vec<&Performability> = yields
         .iter()

@@ -12,7 +12,7 @@ use crate::table::{Column, Estimate, Row, Value, column};
 /// Requests of one size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rate {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// Bytes of a request.

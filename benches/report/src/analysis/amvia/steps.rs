@@ -1,4 +1,4 @@
-//! What a frame takes in the kernel, step by step, where tracepoints told.
+//! The time of a frame in the kernel, step by step, where tracepoints told.
 
 use jitterlab_amvia_suite::performability::{Kernel, Step, Traced};
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
@@ -9,15 +9,15 @@ use crate::analysis::repeated::Repeated;
 use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
 
-/// What a step of a frame takes in the kernel. Times in nanoseconds.
+/// The time of a step of a frame in the kernel. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Passed {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// The step.
     pub step: Step,
-    /// What it takes.
+    /// The time that it takes.
     pub median_ns: Estimate,
     /// The round trip without tracepoints.
     pub round_trip_ns: Estimate,
@@ -35,7 +35,7 @@ fn traced(run: &RunRecord) -> Option<&Traced> {
     }
 }
 
-/// What the runs show in which the kernel was traced.
+/// The findings of the runs in which the kernel was traced.
 pub fn steps(done: &[&RunRecord]) -> Vec<Passed> {
     let mut found = Vec::new();
     for way in Way::all(done, |run| traced(run).is_some()) {

@@ -14,7 +14,7 @@ use crate::words;
 /// Round trips of one way.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transactions {
-    /// Of what.
+    /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
     /// Number of runs.
@@ -35,9 +35,9 @@ pub struct Transactions {
 
 /// Rows, and tests for normality.
 pub struct Found {
-    /// By case, transport, protocol and level.
+    /// A row for each case, transport, protocol and level.
     pub rows: Vec<Transactions>,
-    /// Of the samples of each row.
+    /// The tests of the samples of each row.
     pub normality: Vec<Normality>,
 }
 
@@ -140,7 +140,7 @@ impl Row for Transactions {
     }
 }
 
-/// What a protocol costs over two-way, a sentence a transport.
+/// Says what a protocol costs over two-way, a sentence a transport.
 pub fn in_words(rows: &[Transactions]) -> Vec<String> {
     use jitterlab_amvia_suite::Protocol::TwoWay;
     use jitterlab_experiment::level::Level;

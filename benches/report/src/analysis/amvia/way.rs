@@ -1,4 +1,4 @@
-//! What transactions are of: a case over one transport, in one protocol, at one level.
+//! The way of transactions: a case over one transport, in one protocol, at one level.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub fn result(run: &RunRecord) -> Option<&AmviaResult> {
 pub struct Way {
     /// The name of the case.
     pub case: String,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub transport: Transport,
     /// The protocol.
     pub protocol: Protocol,
@@ -29,7 +29,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// What a run of the suite measures.
+    /// The way that a run of the suite measures.
     pub fn of(run: &RunRecord) -> Option<Self> {
         let setting = result(run)?.setting();
         Some(Way {

@@ -1,5 +1,5 @@
-//! What the NAS Parallel Benchmarks said of themselves: speed and communication (latency-variation,
-//! table 3).
+//! The speed and communication that the NAS Parallel Benchmarks report of themselves
+//! (latency-variation, table 3).
 
 use std::collections::BTreeMap;
 

@@ -21,11 +21,11 @@ use crate::words;
 pub struct Correlation {
     /// Its name.
     pub application: String,
-    /// Of the runtime with the mean of the injected delays, over runs.
+    /// The correlation of the runtime with the mean of the injected delays, over runs.
     pub mean: Pearson,
-    /// Of the runtime with their standard deviation, over the same runs.
+    /// The correlation of the runtime with their standard deviation, over the same runs.
     pub std: Pearson,
-    /// Of the mean with the standard deviation, over the same runs.
+    /// The correlation of the mean with the standard deviation, over the same runs.
     pub between: f64,
     /// The paper's comparison of the two, one-sided; it takes them for independent.
     pub fisher: Option<Comparison>,
@@ -35,8 +35,8 @@ pub struct Correlation {
     pub steiger: Option<Comparison>,
     /// Its p after Holm's correction over applications.
     pub steiger_holm_p: Option<f64>,
-    /// How many runs more it takes to find the two different with a power of 90 %, if they stay what they are; none where they are
-    /// found different, are not tested, or are too near to each other.
+    /// The number of runs more that it takes to find the two different with a power of 90 %, if they stay what they are; none
+    /// where they are found different, are not tested, or are too near to each other.
     pub more_runs: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl Runs {
     }
 }
 
-/// Whether there are two of them that were meant to differ.
+/// True if there are two of them that were meant to differ.
 fn differ(moments: &[f64]) -> bool {
     let least = moments.iter().copied().fold(f64::INFINITY, f64::min);
     moments.iter().any(|moment| moment - least > RESOLUTION_NS)
@@ -106,7 +106,7 @@ impl Correlation {
         })
     }
 
-    /// What Steiger's test takes at Bonferroni's level for so many tests.
+    /// The number of runs more that Steiger's test takes at Bonferroni's level for so many tests.
     fn more_runs(&self, tests: usize) -> Option<u64> {
         let level = words::ALPHA / tests as f64;
         let n = self.mean.n;
@@ -115,7 +115,7 @@ impl Correlation {
         (more <= f64::from(Repetitions::MOST)).then(|| more.max(1.0) as u64)
     }
 
-    /// What the valid test says of the paper's claim.
+    /// The verdict of the valid test on the paper's claim.
     pub fn verdict(&self) -> Verdict {
         match self.steiger_holm_p {
             None => Verdict::Untested,
@@ -126,7 +126,7 @@ impl Correlation {
     }
 }
 
-/// What runtime is more highly correlated with.
+/// The quantity that runtime is more highly correlated with.
 pub enum Verdict {
     /// The standard deviation of the delays.
     Variation,
@@ -293,8 +293,8 @@ impl Row for Correlation {
     }
 }
 
-/// Which applications cannot be asked the question because their delays do not differ in what it is
-/// about, and what the experiment has to add.
+/// The applications that cannot be asked the question because their delays do not differ in what it
+/// is about, and what the experiment has to add.
 pub fn gaps(groups: &[Group]) -> Vec<String> {
     let alike = |moments: fn(&Runs) -> &[f64], moment: &str, add: &str| {
         let alike: Vec<String> = names(groups)

@@ -1,8 +1,8 @@
 //! The total delay of an application's runs, and how much of it shows in its runtime.
 //!
-//! What a run draws from a table is not the table: the sum of n delays has the standard deviation σ √n, which of a heavy
-//! tail is a large part of its mean n μ. Where delays follow each other, the runtime is that of the sum, however it is
-//! divided; variation costs something of its own only where ranks wait for the slowest of several.
+//! A run draws only a part of a table: the sum of n delays has the standard deviation σ √n. If the tail is heavy, that
+//! is a large part of its mean n μ. If delays follow each other, the runtime is that of the sum, however it is divided.
+//! Variation costs something of its own only where ranks wait for the slowest of several.
 
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Cost {
     pub delays: f64,
     /// Their total in a run, in seconds, mean over runs.
     pub sum_s: Estimate,
-    /// The same in proportion to how long the program ran without injection.
+    /// That total in proportion to how long the program ran without injection.
     pub share_of_program: f64,
     /// Standard deviation that the sum of a run's delays has by chance, in proportion to its mean.
     pub spread: f64,
@@ -31,8 +31,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed. A sum of
-    /// delays is compared with how long the program ran: a runtime may be of a unit of work.
+    /// The cost of injected delays, from runs with them beside those of the same blocks without; `None` if nothing
+    /// was delayed. A sum of delays is compared with how long the program ran: a runtime may be of a unit of work.
     pub fn of(none: &Group, injected: &Group) -> Option<Self> {
         let (mean_ns, std_ns) = injected.injected?;
         let delays = injected.delayed.mean().value;
@@ -64,7 +64,7 @@ impl Cost {
     }
 }
 
-/// How far, by chance alone, the sum of a run's delays may be from that of the table before the report points at it.
+/// The distance of a run's sum of delays from the table's that chance alone explains before the report points at it.
 const SPREAD_TOLERANCE: f64 = 0.1;
 
 /// Applications whose runs have too few delays for their total to be near that of the table.

@@ -13,7 +13,7 @@ use crate::analysis::packet::made::MadeTable;
 use crate::analysis::repeated::Repeated;
 use crate::analysis::slowdown::Slowdown;
 
-/// What the time of an application is of.
+/// The thing that the time of an application is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timed {
@@ -24,7 +24,7 @@ pub enum Timed {
 }
 
 impl Timed {
-    /// That of an application of the experiment.
+    /// The thing that is timed in an application of the experiment.
     fn of(application: &str, experiment: &Experiment) -> Self {
         let mut cases = experiment.suites.application.iter();
         let case = cases.find(|case| case.name == application);
@@ -44,19 +44,19 @@ pub struct Group {
     pub application: String,
     /// The level.
     pub level: Level,
-    /// What its times are of.
+    /// The thing that its times are of.
     pub timed: Timed,
     /// The runtime of each run, in seconds.
     pub runtimes: Repeated,
-    /// How long the program of each run ran, in seconds.
+    /// The time that the program of each run ran, in seconds.
     pub program_s: Repeated,
     /// Mean and standard deviation of the delays injected, in nanoseconds: those of the table.
     pub injected: Option<(f64, f64)>,
-    /// How many delays each run had, all processes together.
+    /// The number of delays of each run, all processes together.
     pub delayed: Repeated,
     /// Their total in each run, in seconds.
     pub delay_s: Repeated,
-    /// Which of the NAS Parallel Benchmarks it is, if one: `lu`.
+    /// The one of the NAS Parallel Benchmarks that it is, if one: `lu`.
     pub kernel: Option<String>,
 }
 
@@ -138,8 +138,8 @@ fn kernel(record: &RunRecord) -> Option<String> {
     )
 }
 
-/// The words around a program's rate, where its time is that of a unit of its work:
-/// `GET: … requests per second`.
+/// The words around a program's rate, if its time is for a unit of its work: `GET: … requests per
+/// second`.
 pub fn printed(application: &str, experiment: &Experiment) -> Option<String> {
     let mut cases = experiment.suites.application.iter();
     let case = cases.find(|case| case.name == application)?;

@@ -21,10 +21,10 @@ use correlation::Correlation;
 use groups::Group;
 use runtimes::{FixedMean, Runtime};
 
-/// What was found of it.
+/// The findings of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
-    /// What benchmarks said of themselves.
+    /// The words of benchmarks about themselves.
     pub communication: Vec<Communication>,
     /// Runtimes of applications.
     pub runtimes: Vec<Runtime>,
@@ -35,7 +35,7 @@ pub struct Found {
     /// Tests for normality.
     #[serde(skip)]
     pub normality: Vec<Normality>,
-    /// For the figures: runtimes by level.
+    /// The runtimes by level, for the figures.
     #[serde(skip)]
     pub groups: Vec<Group>,
 }

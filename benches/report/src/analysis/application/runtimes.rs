@@ -22,7 +22,7 @@ pub struct Runtime {
     pub application: String,
     /// The level.
     pub level: Level,
-    /// What its time is of.
+    /// The thing that its time is of.
     pub timed: Timed,
     /// Number of runs.
     pub runs: usize,
@@ -32,7 +32,7 @@ pub struct Runtime {
     pub runtime_std_s: Option<f64>,
     /// Mean and standard deviation of the delays injected, in nanoseconds.
     pub injected_ns: Option<(f64, f64)>,
-    /// In proportion to the runtime at level none.
+    /// The runtime in proportion to that at level none.
     pub slowdown: Option<Slowdown>,
     /// The total of its delays, and how much of it shows.
     pub cost: Option<Cost>,
@@ -202,9 +202,9 @@ pub struct FixedMean {
     pub runs: (usize, usize),
     /// Mean and standard deviation of the delays injected, in nanoseconds.
     pub injected_ns: Option<(f64, f64)>,
-    /// In proportion to the runtime with constant delays of the same mean.
+    /// The runtime in proportion to that with constant delays of the same mean.
     pub slowdown: Slowdown,
-    /// What its time is of.
+    /// The thing that its time is of.
     pub timed: Timed,
 }
 
@@ -306,7 +306,7 @@ pub fn normality(groups: &[Group]) -> Vec<Normality> {
         .collect()
 }
 
-/// What variation alone did to each application, and what the mean alone did; `asked` are the rows that the answer is made from.
+/// Says what variation alone did to each application, and what the mean alone did; `asked` are the rows that the answer is made from.
 pub fn in_words<'a>(
     runtimes: &[Runtime],
     fixed: &[FixedMean],
@@ -384,7 +384,7 @@ fn variation_alone(
     ))
 }
 
-/// The mean of delays of which mean and standard deviation are known.
+/// The mean of delays with a known mean and standard deviation.
 fn mean_ns(injected_ns: Option<(f64, f64)>) -> f64 {
     injected_ns.map_or(0.0, |(mean, _)| mean)
 }
@@ -396,7 +396,7 @@ pub fn most_varied<'a>(rows: &[&'a FixedMean]) -> Option<&'a FixedMean> {
     })
 }
 
-/// How many of all comparisons at one mean show it: one of them alone may be chance.
+/// Says how many of all comparisons at one mean show it: one of them alone may be chance.
 fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
     let tested = rows.iter().filter(|row| row.slowdown.p.is_some()).count();
     let count = |test: fn(f64) -> bool| {

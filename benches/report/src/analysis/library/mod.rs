@@ -16,7 +16,7 @@ use crate::analysis::suite::{Measured, Suite};
 use crate::table::Table;
 use operations::Operation;
 
-/// What was found of it.
+/// The findings of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     /// Operations of MPI.
@@ -25,7 +25,7 @@ pub struct Found {
     /// Tests for normality.
     #[serde(skip)]
     pub normality: Vec<Normality>,
-    /// For the figures: operations rank by rank.
+    /// The operations rank by rank, for the figures.
     #[serde(skip)]
     pub rank_pictures: Vec<RankPicture>,
 }

@@ -47,7 +47,7 @@ pub struct Operation {
     pub skew_ns: Option<f64>,
     /// Time from the last rank's entry to each rank's exit, mean; none of ping-pong.
     pub operation_ns: Option<f64>,
-    /// How far the clocks of ranks may be apart beside what was corrected, at most.
+    /// The distance that the clocks of ranks may have beside what was corrected, at most.
     pub clock_error_ns: Option<f64>,
     /// Mean and standard deviation of the delays injected, in nanoseconds.
     pub injected_ns: Option<(f64, f64)>,
@@ -61,13 +61,13 @@ pub struct Operation {
     means: Repeated,
 }
 
-/// What is told of operations: their rows, tests for normality, and each rank for itself.
+/// The findings on operations: their rows, tests for normality, and each rank for itself.
 pub struct Operations {
-    /// By case and level.
+    /// A row for each case and level.
     pub rows: Vec<Operation>,
-    /// Of the samples of each row.
+    /// The tests of the samples of each row.
     pub normality: Vec<Normality>,
-    /// For the figures: of each row, rank by rank.
+    /// The pictures of each row, rank by rank, for the figures.
     pub ranks: Vec<RankPicture>,
 }
 
@@ -311,8 +311,8 @@ impl Row for Operation {
     }
 }
 
-/// The effect of variation on each operation at the highest mean or, without constant delays of the same mean, that of the
-/// greatest delays do to it: a sentence a case.
+/// The effect of variation on each operation at the highest mean or, without constant delays of the same mean, the effect
+/// of the greatest delays: a sentence a case.
 pub fn in_words(
     rows: &[Operation],
     imitation: Member,

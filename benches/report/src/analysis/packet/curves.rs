@@ -1,4 +1,4 @@
-//! What each case of the packet suite has to show: its curves, one list for each case (the figures of
+//! The curves of each case of the packet suite, one list for each case (the figures of
 //! interconnect-microbenchmarks).
 
 use jitterlab_experiment::record::PacketResult;
@@ -12,15 +12,15 @@ pub const MICROSECONDS: &str = "µs";
 pub struct Curve {
     /// The place among the curves of a case.
     pub place: usize,
-    /// What it shows.
+    /// The quantity that it shows.
     pub name: &'static str,
-    /// In what unit.
+    /// The unit of that quantity.
     pub unit: &'static str,
-    /// What it is drawn over.
+    /// The quantity that it is drawn over.
     pub over: Over,
 }
 
-/// What a curve is drawn over.
+/// The quantity that a curve is drawn over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Over {
     /// Bytes of a message.
@@ -40,7 +40,7 @@ pub enum Over {
 }
 
 impl Over {
-    /// For the axis and the table.
+    /// The label for the axis and the table.
     pub fn label(self) -> &'static str {
         match self {
             Over::Size => "Message size",
@@ -58,7 +58,7 @@ impl Over {
 pub struct Reading {
     /// The curve.
     pub curve: Curve,
-    /// Where on it.
+    /// The place on the curve.
     pub x: f64,
     /// The value, in the unit of the curve.
     pub y: f64,
@@ -67,7 +67,7 @@ pub struct Reading {
 /// Shares of the time are told apart to so many percent: no two runs compute for the same share.
 const SHARE_STEP: f64 = 5.0;
 
-/// What a run shows; nothing of round trips in the closed loop, of which every sample is there.
+/// The curves that a run shows; none of round trips in the closed loop, since every sample of those is kept.
 pub fn readings(result: &PacketResult) -> Vec<Reading> {
     let mut all = Readings::default();
     match result {

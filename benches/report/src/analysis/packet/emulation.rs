@@ -23,7 +23,7 @@ pub struct Emulation {
     pub fitted_over: Option<Link>,
     /// The load that is imitated, in percent.
     pub percent: u8,
-    /// Which of the five distributions was injected.
+    /// The one of the five distributions that was injected.
     pub shape: Member,
     /// Round trips under load.
     pub background_n: usize,
@@ -37,9 +37,9 @@ pub struct Emulation {
     pub background_std_ns: Estimate,
     /// Standard deviation with injected delays, interval over runs.
     pub injected_std_ns: Estimate,
-    /// Injected standard deviation over that of the background: both of the round trips measured,
-    /// of which there are alike many. Of a heavy tail a sample shows the less the smaller it is, so
-    /// that a table or a fitted distribution has more than any sample of it.
+    /// Injected standard deviation over that of the background. Both are of the round trips
+    /// measured, which are about as many. A smaller sample shows less of a heavy tail, so that a
+    /// table or a fitted distribution has more than any sample of it.
     pub std_ratio: f64,
     /// Median RTT under load, interval over runs.
     pub background_median_ns: Estimate,
@@ -349,7 +349,7 @@ fn in_order(at_lags: [f64; LAGS.len()]) -> String {
     at_lags.map(words::coefficient).join(", ")
 }
 
-/// From this correlation of a round trip with the next one on, the report speaks of bursts.
+/// The correlation of a round trip with the next one from which on the report speaks of bursts.
 const BURSTS: f64 = 0.1;
 
 /// Do round trips come in bursts as they do under the load? Of the highest load.
@@ -383,7 +383,7 @@ fn bursts(rows: &[&Emulation]) -> Option<String> {
     ))
 }
 
-/// Whether the emulation is good, a sentence or two a link, that of the link that was fitted first.
+/// Says how good the emulation is, in a sentence or two a link. The link that was fitted first comes first.
 pub fn in_words(
     rows: &[Emulation],
     imitation: Member,

@@ -16,8 +16,8 @@ use crate::analysis::rows::{OfLoad, OverLink, link_columns, load_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
-/// The excess of the round trips under load over the median round trip without load, in
-/// nanoseconds and in ascending order: what is fitted. At most as many as are compared.
+/// The excess that is fitted: of the round trips under load over the median round trip without
+/// load, in nanoseconds and in ascending order. It has at most as many values as are compared.
 pub fn excess(background: &Condition, none: &Condition) -> Vec<f64> {
     experiment::excess(&background.rtt.compared(), none.rtt.summary.median)
 }
@@ -37,13 +37,13 @@ pub struct Alternative {
     pub percent: u8,
     /// Number of samples it was fitted to.
     pub n: usize,
-    /// Whether it is the one that comes closest, of the fewest parameters.
+    /// True if it is the one that comes closest, of the fewest parameters.
     pub chosen: bool,
     /// The distribution, in nanoseconds.
     pub distribution: Distribution,
     /// Akaike's criterion; infinite where the samples cannot come from the distribution.
     pub aic: f64,
-    /// How close it is to the samples, in nanoseconds.
+    /// Its closeness to the samples, in nanoseconds.
     #[serde(flatten)]
     pub closeness: Closeness,
 }
@@ -231,7 +231,7 @@ pub struct Injected {
     pub link: Link,
     /// The load it imitates, in percent.
     pub percent: u8,
-    /// Which shape.
+    /// The shape.
     pub shape: Member,
     /// The distribution, in nanoseconds; none where the table was made from the excess itself.
     pub distribution: Option<Distribution>,
@@ -242,7 +242,7 @@ pub struct Injected {
     /// Its delays in nanoseconds, in ascending order.
     #[serde(skip)]
     pub delays: Vec<f64>,
-    /// How close they are to the excess that they were made from, in nanoseconds.
+    /// Their closeness to the excess that they were made from, in nanoseconds.
     #[serde(flatten)]
     pub closeness: Closeness,
     /// Why they are no imitation, though their shape claims to be one.
@@ -358,18 +358,18 @@ impl Row for Injected {
 }
 
 impl Alternative {
-    /// What it was fitted to.
+    /// The condition that it was fitted to.
     pub fn at(&self) -> (&Link, u8) {
         (&self.link, self.percent)
     }
 
-    /// The same for people: `RTT over UDP at load 20 %`.
+    /// The condition for people: `RTT over UDP at load 20 %`.
     fn place(&self, load_called: &dyn Fn(u8) -> String) -> String {
         format!("{} at {}", self.link, load_called(self.percent))
     }
 }
 
-/// The conditions under load of which the excess could not be fitted, for people: nearly all of it is one number, or 0.
+/// The conditions under load whose excess could not be fitted, for people: nearly all of it is one number, or 0.
 pub fn unfitted(
     rows: &[Alternative],
     latency: &[Latency],
@@ -391,11 +391,11 @@ pub fn unfitted(
         .collect()
 }
 
-/// How a family is chosen.
+/// The rule for the choice of a family.
 const RULE: &str = "The report chooses the family of the least Wasserstein-1 distance. Where several are as close as samples scatter, it \
                     chooses the one of the fewest parameters.";
 
-/// Which family was chosen for the excess, by which rule, and what is injected without being an imitation.
+/// Tells which family was chosen for the excess, by which rule, and what is injected without being an imitation.
 pub fn in_words(
     rows: &[Alternative],
     latency: &[Latency],

@@ -16,7 +16,7 @@ pub struct Latency {
     /// Over which link.
     #[serde(flatten)]
     pub link: Link,
-    /// At which level.
+    /// The level.
     pub level: Level,
     /// Number of runs.
     pub runs: usize,
@@ -47,7 +47,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of a condition.
+    /// The latency of a condition.
     pub fn of(condition: &Condition) -> Self {
         let summary = &condition.rtt.summary;
         Latency {
@@ -172,7 +172,7 @@ impl Row for Latency {
     }
 }
 
-/// What a round trip that is shorter under load means.
+/// The meaning of a round trip that is shorter under load.
 const ASLEEP: &str = " A round trip that is shorter under load is the mark of processors that sleep while the network is idle: \
                       the delays that this load adds cannot be told from it. `jitterlab tune apply` keeps processors awake.";
 

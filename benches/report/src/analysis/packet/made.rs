@@ -12,10 +12,10 @@ use crate::table::{Column, Row, Value, column};
 pub struct MadeTable {
     /// The level at which it was injected.
     pub level: Level,
-    /// What was asked for, and what it has.
+    /// The moments that were asked for, and those that it has.
     #[serde(flatten)]
     pub moments: AskedAndMade,
-    /// Whether it has the mean within 1 % and the standard deviation within 5 %.
+    /// True if it has the mean within 1 % and the standard deviation within 5 %.
     pub are_met: bool,
 }
 

@@ -27,7 +27,7 @@ use latency::Latency;
 use made::MadeTable;
 use places::Place;
 
-/// What was found of it.
+/// The findings of the suite.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     /// The background loads, of all suites.
@@ -48,10 +48,10 @@ pub struct Found {
     /// Tests for normality.
     #[serde(skip)]
     pub normality: Vec<Normality>,
-    /// For the figures: round trips by condition.
+    /// The round trips by condition, for the figures.
     #[serde(skip)]
     pub rtt_pictures: Vec<RttPicture>,
-    /// For the figures: the excess under load.
+    /// The excess under load, for the figures.
     #[serde(skip)]
     pub excess_pictures: Vec<ExcessPicture>,
 }

@@ -27,7 +27,7 @@ pub struct Place {
     /// The curve.
     #[serde(skip)]
     pub curve: Curve,
-    /// Where on it.
+    /// The place on the curve.
     pub x: f64,
     /// Number of runs.
     pub runs: usize,
@@ -120,13 +120,13 @@ fn of_runs<'a>(
 }
 
 impl Place {
-    /// Whether it is the last point of the first curve of its case. That point stands for the case in short tables.
+    /// True if it is the last point of the first curve of its case. That point stands for the case in short tables.
     pub fn is_first_curve_at_its_end(&self, all: &[Place]) -> bool {
         let mut own = all.iter().filter(|other| other.link == self.link);
         self.curve.place == 0 && own.all(|other| other.curve != self.curve || other.x <= self.x)
     }
 
-    /// What it is of: `latency over UDP, 64KiB`.
+    /// The subject of the place: `latency over UDP, 64KiB`.
     pub fn of(&self) -> String {
         let at = match self.curve.over {
             Over::Size => Bytes(self.x as u64).to_string(),

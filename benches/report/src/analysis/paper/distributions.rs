@@ -13,7 +13,7 @@ use crate::analysis::packet::fits::{Alternative, unfitted};
 use crate::analysis::results::Results;
 use crate::words;
 
-/// How far the mean under injected delays may be from that under load, to be called the same.
+/// The greatest distance of the mean under injected delays from that under load at which they are called the same.
 const CLOSE: f64 = 0.10;
 
 /// Every finding on distributions.
@@ -129,7 +129,7 @@ fn normal(results: &Results, is_asked: fn(Figures) -> bool) -> Option<Finding> {
         .filter(|row| is_asked(row.figures))
         .collect();
     let of_samples = rows.first()?.figures.are_samples();
-    // Of runtimes one rejection of many refutes the claim: it must not be one by chance.
+    // One rejection among many tests of runtimes refutes the claim: it must not be one by chance.
     let p: Vec<f64> = rows.iter().map(|row| row.lilliefors_p).collect();
     let p = if of_samples { p } else { holm::adjust(&p) };
     let rejected = p.iter().filter(|&&p| p < words::ALPHA).count();

@@ -1,4 +1,4 @@
-//! Which of the paper's findings hold here (latency-variation, sections 5 to 7): each as a question
+//! The paper's findings that hold here (latency-variation, sections 5 to 7): each as a question
 //! with two answers, asked of the tables.
 //!
 //! Two figures differ if their 95 % intervals do not overlap, which is a stricter test than a
@@ -25,13 +25,13 @@ pub use standing::Standing;
 /// A finding of the paper, asked of this experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Where it stands in the paper: `figure 9`.
+    /// The place in the paper: `figure 9`.
     pub place: &'static str,
-    /// What the paper found.
+    /// The finding of the paper.
     pub claim: String,
     /// Whether it is so here.
     pub standing: Standing,
-    /// By which figures.
+    /// The figures that show it.
     pub evidence: String,
     /// Why it is not so here, as far as the runs tell.
     pub reason: Option<String>,
@@ -55,7 +55,7 @@ impl Finding {
     }
 }
 
-/// Where the paper's findings stand, and what an experiment has to measure to be asked about them.
+/// The places of the paper's findings, and what an experiment has to measure to be asked about them.
 const PLACES: [(&str, &str); 19] = [
     ("abstract", LU),
     ("section 3.2", UNDER_LOAD),
@@ -139,7 +139,7 @@ impl Row for Finding {
     }
 }
 
-/// How many findings hold, and which are not asked about: the table has the rest.
+/// Says how many findings hold, and which are not asked about: the table has the rest.
 pub fn in_words(findings: &[Finding]) -> Vec<String> {
     if findings.is_empty() {
         return Vec::new();
@@ -162,7 +162,7 @@ pub fn in_words(findings: &[Finding]) -> Vec<String> {
     std::iter::once(counts).chain(not_asked(findings)).collect()
 }
 
-/// What the experiment says nothing of, and what it would have to measure.
+/// Names the findings that the experiment says nothing about, and what it would have to measure.
 fn not_asked(findings: &[Finding]) -> Option<String> {
     let mut missing: Vec<(&str, Vec<String>)> = Vec::new();
     for (place, needs) in PLACES {

@@ -13,8 +13,8 @@ use crate::analysis::results::Results;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
-/// By what factor LU ran longer with varied than with constant delays, both at the highest latencies of the paper:
-/// 3.5 times as long as without in its figure 12, and about twice as long in its figure 11 (section 6).
+/// The factor by which LU ran longer with varied than with constant delays, both at the highest latencies of the
+/// paper: 3.5 times as long as without in its figure 12, and about twice as long in its figure 11 (section 6).
 const OF_PAPER: f64 = 3.5 / 2.0;
 
 /// Two conditions whose slowdowns are compared.
@@ -98,13 +98,13 @@ impl Planned<'_> {
         }
     }
 
-    /// How far the interval reaches to either side, as a logarithm.
+    /// The distance that the interval reaches to either side, as a logarithm.
     fn reach(&self) -> Option<f64> {
         let (low, high) = self.found.ratio.found()?;
         Some((high / low).ln() / 2.0)
     }
 
-    /// What these runs can say of an effect of a size: that it is not there, or that it takes more of them.
+    /// Says what these runs can tell of an effect of a size: that it is not there, or that it takes more of them.
     fn could_show(&self, effect: f64) -> String {
         let Some(reach) = self.reach() else {
             return match self.found.blocks {
@@ -141,7 +141,7 @@ impl Planned<'_> {
     }
 }
 
-/// Of LU and EP: the total of their delays, beside what the runs can show.
+/// The reason for LU and EP: the total of their delays, beside what the runs can show.
 fn why_no_more_than_ep(planned: &Planned) -> Option<String> {
     let (lu, ep) = (planned.one.cost()?, planned.other.cost()?);
     let expected = (1.0 + lu.share_of_program) / (1.0 + ep.share_of_program);
@@ -168,7 +168,7 @@ fn why_no_more_than_ep(planned: &Planned) -> Option<String> {
     ))
 }
 
-/// Of varied and constant delays: what was drawn, what of it shows, and what the runs can show.
+/// The reason for varied and constant delays: what was drawn, what of it shows, and what the runs can show.
 fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
     let varied = planned.one.cost()?;
     let (sums, constant_sums) = (

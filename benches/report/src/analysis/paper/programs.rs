@@ -16,7 +16,7 @@ use crate::words;
 
 /// A slowdown below this is a limited one, as the paper calls that at its lower mean.
 const LIMITED: f64 = 1.05;
-/// What the paper takes for evidence of a linear relation (section 7, after Kendall).
+/// The correlation that the paper takes for evidence of a linear relation (section 7, after Kendall).
 const LINEAR: f64 = 0.7;
 
 /// Every finding on applications but those that stand for themselves. The paper says nothing of correlations of EP, which

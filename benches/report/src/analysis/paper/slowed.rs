@@ -1,4 +1,4 @@
-//! How much an application is slowed by delays, beside another, or beside other delays.
+//! The slowdown of an application by delays, beside another, or beside other delays.
 
 use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
@@ -47,12 +47,12 @@ impl<'a> Slowed<'a> {
         })
     }
 
-    /// By what.
+    /// The slowdown.
     pub fn slowdown(&self) -> Option<Slowdown> {
         Slowdown::of(&self.injected.runtimes, &self.none.runtimes)
     }
 
-    /// By what more than another.
+    /// The slowdown beyond that of another.
     pub fn more_than(&self, other: &Slowed) -> Option<Slowdown> {
         Slowdown::of_slowdowns(
             [&self.injected.runtimes, &self.none.runtimes],
@@ -103,7 +103,7 @@ pub fn shown(varied: &Slowed, constant: &Slowed) -> Option<String> {
 /// Parts that differ by less are called the same.
 const SAME: f64 = 0.25;
 
-/// What follows from by how much more shows of varied delays.
+/// The meaning of how much more shows of varied delays.
 fn meaning(difference: Estimate) -> &'static str {
     match difference.interval() {
         Some((low, _)) if low > 0.0 => {

@@ -9,7 +9,7 @@ use crate::analysis::slowdown::{Slowdown, correct};
 use crate::table::Estimate;
 use crate::words;
 
-/// What became of a finding of the paper.
+/// The standing of a finding of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
@@ -23,15 +23,15 @@ pub enum Standing {
 
 named!(Standing, Holds => "holds", DoesNotHold => "does not hold", Undecided => "undecided");
 
-/// What counts as one mean: emulations are exact to a few percent at best.
+/// The distance that counts as one mean: emulations are exact to a few percent at best.
 const ALIKE: f64 = 0.10;
 
-/// What became of a claim about figures with intervals.
+/// The judgement of a claim about figures with intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// Whether it holds.
+    /// The standing of the claim.
     pub standing: Standing,
-    /// How many times as many runs an undecided one takes, if figures stay what they are; none where that is not known.
+    /// The number of times as many runs that an undecided one takes, if figures stay what they are; none where that is not known.
     pub times: Option<f64>,
 }
 
@@ -54,7 +54,7 @@ impl Judged {
         }
     }
 
-    /// What it takes, to follow the evidence: `; about 3 times as many runs would tell, if figures stay what they are`.
+    /// The runs that it takes, to follow the evidence: `; about 3 times as many runs would tell, if figures stay what they are`.
     pub fn takes(&self) -> String {
         match self.times {
             None => String::new(),
@@ -151,7 +151,7 @@ pub fn above(figure: Estimate, limit: f64) -> Judged {
     }
 }
 
-/// Whether a claim holds of which all parts have to hold. It takes as many runs as the part that takes most.
+/// Judges a claim that needs all of its parts. It takes as many runs as the part that takes most.
 pub fn all(parts: impl IntoIterator<Item = impl Into<Judged>>) -> Judged {
     use Standing::{DoesNotHold, Holds, Undecided};
     let parts = parts.into_iter().map(Into::into);
@@ -167,8 +167,8 @@ pub fn all(parts: impl IntoIterator<Item = impl Into<Judged>>) -> Judged {
     parts.reduce(both).unwrap_or(Undecided.into())
 }
 
-/// Whether a claim holds of which most parts have to hold. Where neither most hold nor most do not, it takes as many runs as the part that
-/// takes most.
+/// Judges a claim that needs most of its parts. Where neither most hold nor most do not, it takes as many runs as the part that takes
+/// most.
 pub fn most(parts: &[Judged]) -> Judged {
     let is_most = |standing| {
         let count = parts

@@ -123,7 +123,7 @@ fn overhead(results: &Results, experiment: &Experiment) -> Option<Finding> {
     let mut rows = results.suites.library.operations.iter();
     let ping_pong = rows.find(|row| row.case == "ping-pong" && row.level == Level::None)?;
     let way = Route::of_ping_pong(experiment, &ping_pong.case, ping_pong.size)?;
-    // Of packets over TCP, which ranks are the likeliest to speak, those that go its way, or any.
+    // The ranks most likely speak TCP: packets over TCP that go their way are taken first, then any others.
     let (packets, of_packets) = results
         .suites
         .packet

@@ -1,8 +1,8 @@
-//! What the caller gives to collectives: its send buffer, of the scatters the root's alone, and of what works in
-//! place that which lies in the place of the caller's.
+//! The data that the caller gives to collectives: its send buffer. A scatter counts the root's alone; a
+//! collective in place counts what lies in the place of the caller's data.
 //!
-//! Of arguments that the standard does not call significant nothing is read. Between the two groups of an
-//! intercommunicator, who is the root says `MPI_ROOT`, and those beside it say `MPI_PROC_NULL`.
+//! Arguments that the standard does not call significant are not read. Between the two groups of an
+//! intercommunicator, the root says `MPI_ROOT`, and those beside it say `MPI_PROC_NULL`.
 
 #![allow(unsafe_code)]
 
@@ -53,8 +53,8 @@ macro_rules! collectives {
         impl Gives for $name {
             fn bytes(&self, $at: Reader) -> u64 {
                 let $it = self;
-                // SAFETY: the caller's own arguments, of which those are read that the standard says
-                // are significant.
+                // SAFETY: the caller's own arguments; only those that the standard calls significant
+                // are read.
                 unsafe { $bytes }
             }
         }
@@ -146,7 +146,7 @@ collectives! {
         }
     };
 
-    /// What is reduced, of which each rank of the caller's group gets a part.
+    /// The data that is reduced. Each rank of the caller's group gets a part of the result.
     Sum { counts, datatype, comm } |it, at|
         at.sum(it.counts, at.own_ranks(it.comm), it.datatype);
 
@@ -172,16 +172,16 @@ collectives! {
         at.typed_sum(it.counts, it.datatypes, at.library.neighbours(at.comm(it.comm)));
 }
 
-/// What collectives ask besides. All of these are for arguments of a call that is being made.
+/// The further questions of collectives. All of these are for arguments of a call that is being made.
 impl Reader {
-    /// Whether it is neither the root nor one of those that it sends to: `MPI_PROC_NULL` is -1 or -2 and
+    /// True if it is neither the root nor one of those that it sends to: `MPI_PROC_NULL` is -1 or -2 and
     /// `MPI_ROOT` less, in every MPI.
     unsafe fn stands_aside(self, root: usize) -> bool {
         // SAFETY: by the contract of these functions.
         matches!(unsafe { self.integer(root) }, -2 | -1)
     }
 
-    /// Whether the caller is the root.
+    /// True if the caller is the root.
     unsafe fn is_root(self, root: usize, comm: usize) -> bool {
         // SAFETY: by the contract of these functions.
         let (root, comm) = unsafe { (self.integer(root), self.comm(comm)) };
@@ -194,19 +194,19 @@ impl Reader {
         }
     }
 
-    /// How many ranks the caller sends parts to.
+    /// The number of ranks that the caller sends parts to.
     unsafe fn ranks(self, comm: usize) -> u64 {
         // SAFETY: by the contract of these functions.
         self.library.ranks_of(unsafe { self.comm(comm) }) as u64
     }
 
-    /// How many ranks there are in the caller's group.
+    /// The number of ranks in the caller's group.
     unsafe fn own_ranks(self, comm: usize) -> u64 {
         // SAFETY: by the contract of these functions.
         self.library.own_ranks_of(unsafe { self.comm(comm) }) as u64
     }
 
-    /// So many parts, in bytes; the array has as many counts.
+    /// The sum of so many parts, in bytes; the array has as many counts.
     unsafe fn sum(self, counts: usize, number: u64, datatype: usize) -> u64 {
         // SAFETY: by the contract of these functions.
         unsafe {

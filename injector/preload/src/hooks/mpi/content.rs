@@ -1,4 +1,4 @@
-//! What the calls send: the arguments that say it, and what they say.
+//! The data that the calls send: the arguments that say it, and their meaning.
 //!
 //! Bytes are those that the caller gives, as the standard counts its arguments.
 
@@ -15,7 +15,7 @@ use crate::{recorder, state};
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
 pub(super) trait Sends {
-    /// Whether anything is sent to anybody. A send to `MPI_PROC_NULL`, which is negative in every MPI,
+    /// True if anything is sent to anybody. A send to `MPI_PROC_NULL`, which is negative in every MPI,
     /// is none.
     #[inline(always)]
     fn sends(&self, _door: &Door) -> bool {
@@ -47,7 +47,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Of a call by this door; `None` where there is no MPI that could be asked what they mean.
+    /// The reader for a call by this door; `None` where there is no MPI that could be asked what its arguments mean.
     pub(super) fn of(door: &Door) -> Option<Self> {
         door.library().map(|library| Reader {
             language: door.language,
@@ -55,7 +55,7 @@ impl Reader {
         })
     }
 
-    /// Whether the buffer at this address stands for another (`MPI_IN_PLACE`).
+    /// True if the buffer at this address stands for another (`MPI_IN_PLACE`).
     pub(super) fn is_in_place(self, buffer: usize) -> bool {
         self.library.is_in_place(self.language, buffer)
     }
@@ -70,7 +70,7 @@ impl Reader {
         unsafe { self.size(self.language.count(count), datatype) }
     }
 
-    /// The same of a number of elements that has been read.
+    /// The bytes of a number of elements that has been read.
     ///
     /// # Safety
     /// As [`Reader::bytes`].
@@ -98,7 +98,7 @@ impl Reader {
     }
 }
 
-/// From one rank to another.
+/// A message from one rank to another.
 pub(super) struct Message {
     pub(super) count: usize,
     pub(super) datatype: usize,
@@ -116,7 +116,7 @@ impl Message {
         Some(Sent { peer, bytes })
     }
 
-    /// What a request is for that is made of these.
+    /// The purpose of a request that is made of these.
     pub(super) fn kept(&self, door: &Door) -> Option<Kept> {
         match self.sends(door) {
             true => kept(|| self.sent(door)).map(Kept::Message),
@@ -135,7 +135,7 @@ unsafe fn to(at: Reader, peer: usize, comm: usize) -> Option<usize> {
     at.library.peer_by_comm(comm, peer)
 }
 
-/// What is sent, which is of interest to the recorder alone.
+/// The data that is sent. It is of interest to the recorder alone.
 fn kept(sent: impl FnOnce() -> Option<Sent>) -> Option<Sent> {
     const UNKNOWN: Sent = Sent {
         peer: None,
@@ -161,7 +161,7 @@ impl Sends for Message {
     }
 }
 
-/// To or from the memory of another rank. What lies there counts: what is here may be left out.
+/// A transfer to or from the memory of another rank. Its arguments there count: those here may be left out.
 pub(super) struct OneSided {
     pub(super) count: usize,
     pub(super) datatype: usize,
@@ -221,7 +221,7 @@ impl Sends for Element {
     }
 }
 
-/// What a request sends partition by partition.
+/// The data that a request sends partition by partition.
 pub(super) struct Partitioned {
     /// Elements of a partition.
     pub(super) count: usize,
@@ -231,7 +231,7 @@ pub(super) struct Partitioned {
 }
 
 impl Partitioned {
-    /// What the request is for that is made of these.
+    /// The purpose of the request that is made of these.
     pub(super) fn kept(&self, door: &Door) -> Option<Kept> {
         // SAFETY: the caller's own argument.
         if unsafe { door.language.integer(self.peer) } < 0 {
@@ -296,7 +296,7 @@ impl Sends for ReadyRange {
     }
 }
 
-/// So many of them.
+/// A list of partitions that are ready.
 pub(super) struct ReadyList {
     pub(super) length: usize,
     pub(super) request: usize,
@@ -319,7 +319,7 @@ impl Sends for ReadyList {
     }
 }
 
-/// What each partition of a request is, if it sends any.
+/// The data of each partition of a request, if it sends any.
 fn partition(door: &Door, request: usize) -> Option<Sent> {
     match requests::of(door, request)? {
         Kept::Partitions(sent) => Some(sent),

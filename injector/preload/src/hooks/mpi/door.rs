@@ -1,4 +1,4 @@
-//! How calls enter the MPI.
+//! The doors by which calls enter the MPI.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use super::library::{Language, Library};
 use crate::interpose::Slot;
 use crate::objects;
 
-/// How a call enters the MPI: in which language, and by which function of which MPI.
+/// The way that a call enters the MPI: the language, and the function of which MPI.
 pub(super) struct Door {
     pub(super) language: Language,
     slot: &'static Slot,
@@ -21,8 +21,8 @@ impl Door {
     const DIRECT: u8 = 1;
     const BY_C: u8 = 2;
 
-    /// Of a C function, or of one of which it is not known yet how what it does reaches the MPI. Those of `mpi_f08` by these names call
-    /// no C function by a name that is caught, in any MPI; MPICH's others, whose names are not caught
+    /// The door of a C function, or of a function that reaches the MPI in a way that is not known yet. The functions of `mpi_f08` by
+    /// these names call no C function by a name that is caught, in any MPI; MPICH's others, whose names are not caught
     /// (`mpi_send_f08ts_`), do.
     pub(super) const fn new(language: Language, slot: &'static Slot) -> Self {
         Door {

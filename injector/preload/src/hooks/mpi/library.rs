@@ -1,11 +1,11 @@
-//! What the hooks ask of the MPI that the program uses, and how its values are read, without its header.
+//! The questions of the hooks to the MPI that the program uses, and how its values are read, without its header.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Mutex;
 
 use crate::objects::{self, Object};
 
-/// How a call's arguments are to be read.
+/// The language that a call's arguments are read in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     /// Values; counts are `int`.
@@ -39,10 +39,10 @@ pub(super) struct Library {
     graph_neighbors_count: unsafe extern "C" fn(usize, c_int, *mut c_int) -> c_int,
     dist_graph_neighbors_count:
         unsafe extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int) -> c_int,
-    /// Where handles are pointers: what makes one of the integer that it is in Fortran.
+    /// The functions that make a handle of the integer that it is in Fortran, where handles are pointers.
     pointers: Option<Pointers>,
     known: Option<Known>,
-    /// Where the variables are that stand for `MPI_IN_PLACE` in Fortran.
+    /// The addresses of the variables that stand for `MPI_IN_PLACE` in Fortran.
     in_place: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ const IN_PLACE: [&CStr; 4] = [
     c"MPI_FORTRAN_IN_PLACE",
 ];
 
-/// What headers define, of those MPIs of which it is known.
+/// The values that headers define, for the MPIs that are known.
 struct Known {
     /// `MPI_COMM_WORLD`
     world: usize,
@@ -164,10 +164,10 @@ impl Library {
             .filter(|_| there())
     }
 
-    /// Whether the ranks of this world were started by those of another (`MPI_Comm_spawn`).
+    /// True if the ranks of this world were started by those of another (`MPI_Comm_spawn`).
     pub(super) fn is_spawned(&self) -> bool {
         let mut parent = 0;
-        // SAFETY: a place for the answer, of whose word a handle takes half or all.
+        // SAFETY: a place for the answer. A handle takes half of this word, or all of it.
         let known = unsafe { (self.comm_get_parent)(&raw mut parent) } == 0;
         known
             && self
@@ -189,7 +189,7 @@ impl Library {
         self.answer(self.comm_rank, comm)
     }
 
-    /// How many ranks a collective's parts go to: those of the other group, where there are two.
+    /// The number of ranks that a collective's parts go to: those of the other group, where there are two.
     pub(super) fn ranks_of(&self, comm: usize) -> usize {
         match self.is_inter(comm) {
             true => self.answer(self.comm_remote_size, comm).unwrap_or(0),
@@ -197,7 +197,7 @@ impl Library {
         }
     }
 
-    /// How many ranks there are in the caller's group.
+    /// The number of ranks in the caller's group.
     pub(super) fn own_ranks_of(&self, comm: usize) -> usize {
         self.answer(self.comm_size, comm).unwrap_or(0)
     }
@@ -246,8 +246,8 @@ impl Library {
         [before >= 0, behind >= 0]
     }
 
-    /// The rank among all ranks of the one that a communicator calls `peer`; `None` if it is not one
-    /// of them, or nothing is known of these.
+    /// The rank among all ranks of the one that a communicator calls `peer`. `None` if it is not one
+    /// of them, or if nothing is known of them.
     pub(super) fn peer_by_comm(&self, comm: usize, peer: c_int) -> Option<usize> {
         if self.known.as_ref().is_some_and(|known| known.world == comm) {
             return usize::try_from(peer).ok();
@@ -259,7 +259,7 @@ impl Library {
         self.peer_by(group, comm, peer)
     }
 
-    /// The same of a window.
+    /// The same rank for a peer of a window.
     pub(super) fn peer_by_window(&self, window: usize, peer: c_int) -> Option<usize> {
         self.peer_by(self.window_group, window, peer)
     }
@@ -288,7 +288,7 @@ impl Library {
         (unsafe { group_of(handle, &raw mut group) } == 0).then_some(group)
     }
 
-    /// Whether the buffer at this address stands for another (`MPI_IN_PLACE`, which a header defines).
+    /// True if the buffer at this address stands for another (`MPI_IN_PLACE`, which a header defines).
     pub(super) fn is_in_place(&self, language: Language, buffer: usize) -> bool {
         match language {
             // No buffer is there: the one is Open MPI's, the other MPICH's.
@@ -298,7 +298,7 @@ impl Library {
         }
     }
 
-    /// Whether a communicator is one between two groups.
+    /// True if a communicator is one between two groups.
     pub(super) fn is_inter(&self, comm: usize) -> bool {
         self.answer(self.comm_test_inter, comm) == Some(1)
     }
@@ -313,8 +313,8 @@ impl Library {
 }
 
 impl Pointers {
-    /// Of Open MPI, which is known by its variables. With MPICH's binary interface handles are integers, which the
-    /// conversions do not change, be they functions (MPICH 5) or not.
+    /// The functions of Open MPI, which is known by its variables. With MPICH's binary interface, handles are
+    /// integers, and the conversions do not change them, be they functions (MPICH 5) or not.
     ///
     /// # Safety
     /// The types are those of the functions.
@@ -332,12 +332,12 @@ impl Pointers {
     }
 }
 
-/// What `MPI_COMM_WORLD` is the address of in Open MPI.
+/// The variable whose address `MPI_COMM_WORLD` is in Open MPI.
 const OMPI_WORLD: &CStr = c"ompi_mpi_comm_world";
 
 impl Known {
-    /// In Open MPI communicators are addresses of variables, in the common binary interface of MPICH and its
-    /// kin numbers.
+    /// Communicators are addresses of variables in Open MPI, and numbers in the common binary interface of
+    /// MPICH and its kin.
     fn find(names: Names, pointers: bool) -> Option<Self> {
         if !pointers {
             return Some(Known {
@@ -418,7 +418,7 @@ impl Language {
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// Whether a call has succeeded that gave `outcome`, and was given these arguments.
+    /// True if a call has succeeded that gave `outcome`, and was given these arguments.
     ///
     /// # Safety
     /// They are those of a call in this language; in Fortran the last takes the error, where the program

@@ -1,10 +1,10 @@
 //! MPI: the calls that send from one rank to another, one-sided calls, and collectives.
 //!
-//! A hook hands on the words that it was given, whatever they are, so one library serves every
-//! MPI: handles are pointers in one and integers in another, and all are words. C programs enter by
-//! `MPI_Send` or, for large counts, `MPI_Send_c`; Fortran programs by one of the spellings of
-//! `mpi_send`, or by that of the module `mpi_f08`. Where an MPI's Fortran functions call the C ones
-//! by their names (MPICH), what enters by the former comes past the latter, and is delayed there.
+//! A hook hands on the words that it was given, whatever they are, so one library serves every MPI:
+//! handles are pointers in one and integers in another, and all are words. C programs call
+//! `MPI_Send` or, for large counts, `MPI_Send_c`. Fortran programs call one of the spellings of
+//! `mpi_send`, or the one of the module `mpi_f08`. If an MPI's Fortran functions call the C ones by
+//! their names (MPICH), a call of the former comes past the latter, and is delayed there.
 //!
 //! [`calls`] is the list of what is caught, [`content`] and [`collective`] say what is sent, and
 //! [`requests`] remembers what was made to be started later.

@@ -21,14 +21,14 @@ use crate::{recorder, state};
 const ROOM: usize = 1024;
 /// Tables that there may be: of 16 million places.
 const TABLES: usize = 14;
-/// How far from its first place in a table a handle may be.
+/// The distance that a handle may have from its first place in a table.
 const REACH: usize = 32;
-/// What is in the place of a handle where there never was one, and where there is none any more. No
-/// request has such a handle.
+/// The values in the place of a handle where there never was one, and where there is none any more.
+/// No request has such a handle.
 const NEVER: usize = 0;
 const GONE: usize = 1;
 
-/// A request, and what it is for.
+/// A request, with its purpose.
 #[derive(Default)]
 struct Place {
     handle: AtomicUsize,
@@ -41,7 +41,7 @@ struct Place {
 const MESSAGE: usize = 0;
 const PARTITIONS: usize = 1;
 const COLLECTIVE: usize = 2;
-/// In the place of a rank that is not known.
+/// The number in the place of a rank that is not known.
 const NOBODY: usize = usize::MAX;
 
 static PLACES: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    /// Whether it was free and now belongs to `handle`.
+    /// True if it was free and now belongs to `handle`.
     fn take(&self, handle: usize) -> bool {
         [NEVER, GONE].into_iter().any(|free| {
             let order = (Ordering::AcqRel, Ordering::Relaxed);
@@ -79,13 +79,13 @@ impl Place {
     }
 }
 
-/// Where a handle may be in a table.
+/// The places where a handle may be in a table.
 fn near(table: &[Place], handle: usize) -> impl Iterator<Item = &Place> {
     let first = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     (first..first + REACH).map(|place| &table[place % table.len()])
 }
 
-/// Where a handle is. It was put into the first free place, and one that was never taken has none behind it.
+/// The place of a handle. It was put into the first free place, and one that was never taken has none behind it.
 fn find(handle: usize) -> Option<&'static Place> {
     PLACES
         .iter()
@@ -104,7 +104,7 @@ fn take(handle: usize) -> Option<&'static Place> {
     })
 }
 
-/// Whether anybody wants to know of requests.
+/// True if anybody wants to know of requests.
 #[inline(always)]
 pub(super) fn are_minded() -> bool {
     state::installed(HookFamily::Mpi).is_some()
@@ -160,7 +160,7 @@ pub(super) fn start(door: &Door, call: Call, requests: usize, count: usize) {
         return;
     };
     state::enter();
-    // SAFETY: the caller's own requests, of which there are so many.
+    // SAFETY: the caller's own requests; there are `count` of them.
     let handle = |index| unsafe { door.language.request_at(library, requests, index) };
     let started = (0..count).filter_map(|index| find(handle(index)).map(Place::read));
     let started =

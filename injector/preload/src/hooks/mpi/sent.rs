@@ -1,4 +1,4 @@
-//! What is sent, as far as it counts, and how it gets into the record.
+//! The data that is sent, as far as it counts, and its way into the record.
 
 use super::call::Call;
 use super::library::Library;
@@ -12,18 +12,18 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
 }
 
-/// What a persistent request is for.
+/// The purpose of a persistent request.
 #[derive(Clone, Copy)]
 pub(super) enum Kept {
     /// Each start sends a message.
     Message(Sent),
     /// After a start each partition is sent when it is said to be ready.
     Partitions(Sent),
-    /// Each start is a collective, which that call has made, and to which so many bytes are given.
+    /// Each start is a collective of that call, with so many bytes given to it.
     Collective(Call, u64),
 }
 
-/// Who takes part, for the first call that is recorded.
+/// The ranks that take part, for the first call that is recorded.
 pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
     || {
         let world = library.world()?;

@@ -106,7 +106,7 @@ const PICKING: &[Binding<Picks>] = &[
     },
 ];
 
-/// What was asked and achieved in a second, in nanoseconds a delay. Where nothing was delayed, the table in force is what asks.
+/// The delay asked for and achieved in a second, in nanoseconds a delay. Where nothing was delayed, the table in force is what asks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Second {
     asked: f64,
@@ -117,17 +117,17 @@ struct Second {
 struct Injector {
     folder: PathBuf,
     live: Arc<Mutex<live::Watcher>>,
-    /// Whether somebody looks.
+    /// True if somebody looks.
     looks: bool,
-    /// What there is; not looked for yet.
+    /// The programs and tables that there are; not looked for yet.
     seen: Option<Seen>,
     /// The program that is chosen; the first one where none was.
     chosen: Option<Address>,
-    /// Whether what is pressed is for all programs.
+    /// True if what is pressed is for all programs.
     all: bool,
     /// The table that is chosen, by its place, while one is.
     picked: Option<usize>,
-    /// Of the program that is chosen: its counters when they were last looked at, and seconds since it was chosen.
+    /// The counters of the chosen program when they were last looked at; then, the seconds since it was chosen.
     before: Option<(Address, Totals)>,
     seconds: Sweep<Option<Second>>,
     /// The distribution that is measured, over the one before the last change, and the source that is shown: the first, until one is chosen.
@@ -135,7 +135,7 @@ struct Injector {
     source: Option<live::Source>,
 }
 
-/// For the tables of a folder.
+/// The screen for the tables of a folder.
 pub fn screen(base: &Base) -> Box<dyn Screen> {
     Box::new(Injector {
         folder: base.folder.clone(),
@@ -323,7 +323,7 @@ impl Screen for Injector {
             self.take_seen(seen);
         }
         if let Some(Changed) = news.downcast_ref() {
-            // What was measured until now is what the effect is compared with.
+            // The effect is compared with what was measured until now.
             self.picture.changed();
         }
         None

@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_base::show::{count, number, printable, time};
 use jitterlab_injector::control::{Mode, Totals};
@@ -34,7 +34,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
         return put_all(buffer, area, &says(text, Style::new()));
     };
     let programs = screen.programs().len();
-    // At most a third of the screen.
+    // The programs take a third of the screen at most.
     let rows = (programs + 2).min(usize::from(area.height / 3).max(3));
     let [list, rest] = Layout::vertical([
         Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX)),

@@ -20,7 +20,7 @@ use crate::ui::screens::live::watch as live;
 /// A program under injection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
-    /// How it is named.
+    /// The address that names it.
     pub address: Address,
     /// Its name.
     pub name: String,
@@ -30,16 +30,16 @@ pub struct Program {
     pub hooks: Vec<HookFamily>,
     /// Its settings.
     pub settings: Settings,
-    /// Where its table came from, by what the delays of that are multiplied, and their mean then, in its unit.
+    /// The origin of its table, the factor that its delays are multiplied by, and their mean then, in its unit.
     pub table: String,
     pub times: f64,
     pub table_mean: f64,
-    /// What its threads have counted.
+    /// The counts of its threads.
     pub totals: Totals,
 }
 
 impl Program {
-    /// What its control page says.
+    /// The content of its control page.
     pub fn of(running: &control::Program) -> Self {
         let page = &running.page;
         let identity = page.identity();
@@ -67,22 +67,22 @@ impl Program {
     }
 }
 
-/// What there is at a moment.
+/// The things that there are at a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// All programs, or why they cannot be looked for.
     pub programs: Result<Vec<Program>, String>,
     /// Tables that a program can be given.
     pub tables: Vec<PathBuf>,
-    /// What is being measured meanwhile.
+    /// The measurements meanwhile.
     pub live: live::Seen,
 }
 
 /// A look, for whoever asks for one.
 pub struct Look {
-    /// Where tables are.
+    /// The folder with the tables.
     pub folder: PathBuf,
-    /// Who looks for what is being measured.
+    /// The one who looks for what is being measured.
     pub live: Arc<Mutex<live::Watcher>>,
     /// The source that is shown.
     pub source: Option<live::Source>,
@@ -130,7 +130,7 @@ fn tables(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is to become of a program.
+/// The change that is wanted of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
     /// A change that is known.
@@ -146,9 +146,9 @@ pub struct Changed;
 /// Changes programs.
 #[derive(Debug)]
 pub struct Set {
-    /// Which.
+    /// The programs that are changed.
     pub programs: Vec<Address>,
-    /// How.
+    /// The change.
     pub wanted: Wanted,
 }
 

@@ -1,4 +1,4 @@
-//! What was measured, second by second: for pictures over time. Its memory is taken once, and work is by classes of sizes, however many
+//! The measurements, second by second: for pictures over time. Its memory is taken once, and work is by classes of sizes, however many
 //! samples there are.
 
 use jitterlab_live::{Count, Total};
@@ -11,7 +11,7 @@ const FINENESS: u32 = 6;
 /// Classes for all that a [`Histogram`] counts.
 const CLASSES: usize = (42 << FINENESS) + (1 << FINENESS);
 
-/// What is counted beside samples.
+/// The counts beside samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Done {
     /// Iterations.
@@ -49,7 +49,7 @@ pub struct Slice {
     /// Median and 99.9th percentile, in nanoseconds, of one that has samples.
     pub median: u64,
     pub tail: u64,
-    /// What was done in it.
+    /// The counts in it.
     pub done: Done,
     /// Samples by class of size.
     classes: Box<[u32]>,
@@ -79,7 +79,7 @@ impl Slice {
         }
     }
 
-    /// Which share of its samples each bin of an axis holds, into `shares`, one a bin. What lies beyond either end is in the bin
+    /// Writes the share of its samples in each bin of an axis into `shares`, one a bin. Samples beyond either end are in the bin
     /// at that end.
     pub fn shares(&self, axis: &Bins, shares: &mut [f64]) {
         shares.fill(0.0);
@@ -115,7 +115,7 @@ impl History {
         self.0.next(Slice::new).fill(samples, done);
     }
 
-    /// By column.
+    /// The seconds, by column.
     pub fn seconds(&self) -> &Sweep<Slice> {
         &self.0
     }

@@ -1,34 +1,34 @@
-//! Which part of a distribution is seen, and a cursor in it.
+//! The part of a distribution that is seen, and a cursor in it.
 
 use jitterlab_base::show::time;
 use jitterlab_stats::histogram::{Bins, Histogram};
 
 use crate::ui::parts::axis::{Range, Zoom};
 
-/// What is looked through.
+/// The part of the samples that is seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Lens {
     zoom: Zoom,
     /// The part between two cursors, in the place of the zoom.
     part: Option<Range>,
-    /// Where the cursor is, in nanoseconds.
+    /// The place of the cursor, in nanoseconds.
     pub cursor: Option<f64>,
     /// The first of two cursors.
     pub mark: Option<f64>,
 }
 
 impl Lens {
-    /// Where samples are that are looked at; nothing where there are none.
+    /// The range of the samples that are looked at; none where there are none.
     pub fn range<'a>(&self, all: impl IntoIterator<Item = &'a Histogram>) -> Option<Range> {
         self.part.or_else(|| Range::of(all, self.zoom))
     }
 
-    /// Whether most samples may lie beyond an end.
+    /// True if most samples may lie beyond an end.
     pub fn shows_part(&self) -> bool {
         self.part.is_some() || self.zoom == Zoom::Tail
     }
 
-    /// An axis of so many bins. Beside a part nothing is left free: what lies beyond it would hide it.
+    /// An axis of so many bins. If a part is shown, nothing is left free beside it: what lies beyond would hide it.
     pub fn axis(&self, range: Range, bins: usize) -> Bins {
         match self.shows_part() {
             true => range.rows(bins),
@@ -72,7 +72,7 @@ impl Lens {
         };
     }
 
-    /// In words.
+    /// The lens in words.
     pub fn about(&self) -> String {
         match self.part {
             Some(part) => format!("zoom {} to {}", time(part.at(0.0)), time(part.at(1.0))),

@@ -88,21 +88,21 @@ const KEYS: &[Binding<Does>] = &[
 /// The screen.
 struct Live {
     watcher: Arc<Mutex<Watcher>>,
-    /// Whether somebody looks.
+    /// True if somebody looks.
     looks: bool,
     /// All that is being measured; not looked for yet.
     found: Option<Vec<Found>>,
-    /// What is watched; the first that there is, where none was chosen.
+    /// The source that is watched; the first that there is, where none was chosen.
     chosen: Option<Source>,
     picture: Picture,
-    /// What is shown while all goes on.
+    /// The picture that is shown while all goes on.
     frozen: Option<Box<Picture>>,
     lens: Lens,
-    /// Whether ranks are shown where there is room for them or the heat map.
+    /// True if ranks are shown where there is room for them or the heat map.
     ranks: bool,
 }
 
-/// For the experiments of a folder, and programs that were started by hand.
+/// The screen for the experiments of a folder, and programs that were started by hand.
 pub fn screen(base: &Base) -> Box<dyn Screen> {
     Box::new(Live {
         watcher: Arc::new(Mutex::new(Watcher::new(&base.folder))),
@@ -151,7 +151,7 @@ impl Screen for Live {
         match command(KEYS, key)? {
             Does::Choose => self.choose(key),
             Does::Pin => {
-                // What is seen is what is pinned.
+                // The picture that is seen is pinned.
                 match self.frozen.take() {
                     Some(frozen) => self.picture.pin_earlier(frozen.running),
                     None => self.picture.pin(),

@@ -1,4 +1,4 @@
-//! What is watched: the distribution that runs, its history, and the one that is pinned.
+//! The picture of what is watched: the distribution that runs, its history, and the one that is pinned.
 
 use jitterlab_base::show::printable;
 use jitterlab_stats::bootstrap::Interval;
@@ -12,7 +12,7 @@ use crate::ui::parts::sweep::KEPT;
 
 /// A block has so many samples, and takes at least a second.
 const BLOCK_SAMPLES: u64 = 32;
-/// With which the intervals of all looks hold together.
+/// The confidence with which the intervals of all looks hold together.
 const CONFIDENCE: f64 = 0.95;
 
 /// A distribution.
@@ -45,25 +45,25 @@ impl Distribution {
     }
 }
 
-/// How far the medians of blocks have shifted.
+/// The shift of the medians of blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shift {
-    /// So many blocks are still to come.
+    /// The blocks that are still to come.
     Awaits(u64),
     /// The pinned distribution has too few blocks, and gets no more.
     Unknown,
-    /// In nanoseconds; the intervals of all looks hold the shift together.
+    /// The shift in nanoseconds; the intervals of all looks hold it together.
     Known(Interval),
 }
 
-/// What is watched.
+/// The picture of what is watched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Picture {
-    /// What was heard last.
+    /// The news that was heard last.
     pub heard: Option<Heard>,
-    /// Whether nothing more will be heard of that.
+    /// True if nothing more will be heard of that.
     pub is_over: bool,
-    /// What runs: its samples since its part began, or since another one was pinned.
+    /// The distribution that runs: its samples since its part began, or since another one was pinned.
     pub running: Distribution,
     /// The one that is pinned.
     pub pinned: Option<Distribution>,
@@ -72,7 +72,7 @@ pub struct Picture {
     /// Samples of the second and of the block that are not over, and when these began.
     second: Histogram,
     second_at: f64,
-    /// What was done before that second.
+    /// The counts before that second.
     second_done: Done,
     block: Histogram,
     block_at: f64,
@@ -141,7 +141,7 @@ impl Picture {
 
     /// Takes in that something was changed: what ran before is pinned, unless the change before that was a moment ago.
     pub fn changed(&mut self) {
-        /// So many blocks are no more than a moment.
+        /// The number of blocks that are no more than a moment.
         const MOMENT: u64 = 2;
         match self.pinned.is_some() && self.running.medians.count() <= MOMENT {
             true => drop(self.start_over()),
@@ -149,7 +149,7 @@ impl Picture {
         }
     }
 
-    /// What has run so far; from now on it is another distribution.
+    /// The distribution so far; from now on it is another one.
     fn start_over(&mut self) -> Distribution {
         let next = Distribution {
             name: self.running.name.clone(),
@@ -160,7 +160,7 @@ impl Picture {
         std::mem::replace(&mut self.running, next)
     }
 
-    /// How far what runs has shifted from what is pinned.
+    /// The shift of the distribution that runs from the one that is pinned.
     pub fn shift(&self) -> Option<Shift> {
         let pinned = &self.pinned.as_ref()?.medians;
         let running = &self.running.medians;

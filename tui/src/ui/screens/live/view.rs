@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_base::show::{bandwidth, count, percent, time};
 use jitterlab_experiment::live::Stage;
@@ -111,7 +111,7 @@ fn is_large(area: Rect) -> bool {
     area.width >= 120 && area.height >= 36
 }
 
-/// What runs and how far it is; with a distribution that is pinned, how far it has shifted from that.
+/// The run and its progress; with a distribution that is pinned, the shift from that.
 fn head(
     screen: &Live,
     picture: &Picture,
@@ -181,7 +181,7 @@ fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
     figures.join("  ")
 }
 
-/// How far the median has shifted, in a line.
+/// The shift of the median, in a line.
 pub fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
     let signed = |ns: f64| match ns {
         ns if ns < 0.0 => format!("-{}", time(-ns)),
@@ -337,7 +337,7 @@ fn draw_progress(
     heard: &Heard,
     theme: Theme,
 ) {
-    /// What a curve is of.
+    /// The count that a curve shows.
     type Of = fn(Done) -> u64;
     let mut lines = vec![Line::default()];
     let last = picture.history.seconds().columns(2).last();

@@ -15,7 +15,7 @@ use jitterlab_live::{Place, Reader, Total};
 
 use crate::ui::action::{News, Task};
 
-/// Where something is measured: a result folder that is being filled, or the place of a program's pages.
+/// The source of a measurement: a result folder that is being filled, or the place of a program's pages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// An experiment.
@@ -27,56 +27,56 @@ pub enum Source {
 /// A source, and what people know it by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Where.
+    /// The source.
     pub source: Source,
     /// The name of its result folder, or its command.
     pub name: String,
 }
 
-/// How far an experiment is.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Runs that are behind it.
     pub finished: usize,
     /// Runs of the schedule.
     pub runs: usize,
-    /// How long it will still take.
+    /// The time that it will still take.
     pub seconds_left: f64,
 }
 
-/// What is heard of a source.
+/// The news of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
-    /// Which.
+    /// The source.
     pub source: Source,
     /// The run, with its attempt if it is not the first; the command of a program.
     pub run: String,
-    /// How far the run is.
+    /// The stage of the run.
     pub stage: Stage,
-    /// What was published.
+    /// The samples that were published.
     pub total: Total,
-    /// What the background load has published.
+    /// The samples that the background load has published.
     pub load: Option<Total>,
     /// The line that a program printed last which publishes nothing.
     pub said: String,
-    /// How far its experiment is.
+    /// The progress of its experiment.
     pub progress: Option<Progress>,
 }
 
-/// What there is at a moment.
+/// The sources that there are at a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// When, in seconds since it was looked for the first time.
     pub at: f64,
     /// All sources.
     pub found: Vec<Found>,
-    /// What is heard of the chosen one; of the first one where that is not there.
+    /// The news of the chosen one; of the first one where that is not there.
     pub heard: Option<Heard>,
 }
 
 /// A look, for whoever asks for one.
 pub struct Look {
-    /// Who looks.
+    /// The one who looks.
     pub watcher: Arc<Mutex<Watcher>>,
     /// The source that is listened to.
     pub chosen: Option<Source>,
@@ -111,7 +111,7 @@ struct Program {
 }
 
 impl Watcher {
-    /// For the experiments in this folder, and for programs of this user.
+    /// The watcher of the experiments in this folder, and of programs of this user.
     pub fn new(folder: &Path) -> Self {
         Watcher {
             results: folder.join("results"),
@@ -204,7 +204,7 @@ impl Watcher {
     }
 }
 
-/// What `live.json` of an experiment says.
+/// The content of an experiment's `live.json`.
 pub fn of_experiment(source: Source, now: Now) -> Heard {
     let run = match now.attempt {
         1 => printable(&now.run),
@@ -225,7 +225,7 @@ pub fn of_experiment(source: Source, now: Now) -> Heard {
     }
 }
 
-/// How a process was started, without the folder of its program.
+/// The command that a process was started with, without the folder of its program.
 fn command(process: u32) -> String {
     let words = procfs::process::Process::new(process.cast_signed())
         .and_then(|process| process.cmdline())

@@ -20,7 +20,7 @@ use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
 use read::{ReadLog, Reader};
 
-/// How bad something is.
+/// The weight of what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Something is as somebody wanted it.
@@ -38,11 +38,11 @@ named!(Weight, Note => "note", Warning => "warning", Error => "error");
 pub struct Entry {
     /// When, as UTC (RFC 3339); nothing where nobody knows.
     pub when: String,
-    /// How bad it is.
+    /// The weight of what happened.
     pub weight: Weight,
-    /// Who says it.
+    /// The source of the message.
     pub source: String,
-    /// What is said.
+    /// The message.
     pub text: String,
 }
 
@@ -119,17 +119,17 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
 struct LogScreen {
     folder: PathBuf,
     reader: Arc<Mutex<Reader>>,
-    /// Whether files are being read.
+    /// True if files are being read.
     reading: bool,
-    /// What was found in files.
+    /// The entries that were found in files.
     read: Vec<Entry>,
-    /// What this UI has said.
+    /// The entries that this UI has made.
     said: Vec<Entry>,
     /// Lines that are less bad are left out.
     least: Weight,
     /// Lines without this text are left out.
     text: String,
-    /// Whether the text is being typed.
+    /// True if the text is being typed.
     is_typed: bool,
     /// The line that is chosen, from the latest on.
     at: usize,

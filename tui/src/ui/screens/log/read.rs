@@ -1,4 +1,4 @@
-//! Where the lines of the log come from: files, which are read when they have changed.
+//! The lines of the log: they come from files, which are read when they have changed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,9 +20,9 @@ use crate::ui::screens::validate::read::Validated;
 /// Reads the log: news are its entries.
 #[derive(Debug)]
 pub struct ReadLog {
-    /// Where `results` is.
+    /// The folder with `results` in it.
     pub folder: PathBuf,
-    /// Who remembers what was read.
+    /// The reader that remembers what was read.
     pub reader: Arc<Mutex<Reader>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Of all result folders, and of the logs beside them.
+    /// The entries of all result folders, and of the logs beside them.
     fn results(&mut self, results: &Path) -> Vec<Entry> {
         let mut all = Vec::new();
         for path in entries(results) {
@@ -107,7 +107,7 @@ fn of_runs(folder: &Path) -> Vec<Entry> {
     entry.collect()
 }
 
-/// What an experiment that was started here has objected to: its log has no times of lines, but one of its own.
+/// The objections of an experiment that was started here: its log has no times of lines, but one of its own.
 fn of_log(path: &Path) -> Vec<Entry> {
     let bytes = fs::read(path).unwrap_or_default();
     let when = changed(path);
@@ -129,7 +129,7 @@ fn of_log(path: &Path) -> Vec<Entry> {
     text.lines().filter_map(entry).collect()
 }
 
-/// What a validation could not measure: its events have no times, but their file has one.
+/// The things that a validation could not measure: its events have no times, but their file has one.
 fn of_validation(path: &Path) -> Vec<Entry> {
     let bytes = fs::read(path).unwrap_or_default();
     let problems = match Event::read(&bytes, 0) {
@@ -152,7 +152,7 @@ fn changed(path: &Path) -> String {
     time(changed.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-/// What the boot has objected to.
+/// The objections of the boot.
 fn of_boot() -> Vec<Entry> {
     let Ok(report) = BootReport::load() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_base::show::{counted, printable};
 use ratatui::buffer::Buffer;
@@ -13,7 +13,7 @@ use crate::ui::theme::Theme;
 
 /// Draws it: a line each, and the one that is chosen as a whole.
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &LogScreen, theme: Theme) {
-    /// What the line that is chosen takes at most.
+    /// The rows that the chosen line takes at most.
     const WHOLE: u16 = 6;
     let shown = screen.shown();
     let at = screen.at.min(shown.len().saturating_sub(1));
@@ -79,7 +79,7 @@ fn style(weight: Weight, theme: Theme) -> Style {
 }
 
 fn line(entry: &Entry, width: u16, here: Style, theme: Theme) -> Line<'static> {
-    /// What the source takes at most.
+    /// The columns that the source takes at most.
     const SOURCE: usize = 28;
     let room = (usize::from(width) / 4).min(SOURCE);
     // Day and time, without year and parts of seconds.

@@ -18,7 +18,7 @@ use crate::ui::parts::sweep::Sweep;
 use crate::ui::screen::Screen;
 use crate::ui::theme::Theme;
 
-/// What there is at a moment.
+/// The endpoints that there are at a moment.
 #[derive(Debug, Clone)]
 struct Seen {
     at: Instant,
@@ -37,7 +37,7 @@ impl Task for Look {
     }
 }
 
-/// What happened in a second, since it was looked at last.
+/// The counts of a second, since it was looked at last.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Rates {
     requests: f64,
@@ -99,18 +99,18 @@ type Name = (Option<u32>, String);
 #[derive(Default)]
 struct Messages {
     looks: bool,
-    /// What was seen, and what before it.
+    /// The endpoints that were seen, and those before.
     seen: Option<Seen>,
     before: Option<Seen>,
     /// The endpoint that is chosen; the first one where none was.
     chosen: Option<Name>,
     /// Its peer that is chosen, by its place, while the arrows lead through peers.
     peer: Option<usize>,
-    /// What happened in each second between an endpoint and all its peers.
+    /// The counts of each second between an endpoint and all its peers.
     history: Option<(Name, Sweep<Rates>)>,
 }
 
-/// For the endpoints of this user.
+/// The screen for the endpoints of this user.
 pub fn screen() -> Box<dyn Screen> {
     Box::new(Messages::default())
 }
@@ -157,7 +157,7 @@ impl Messages {
         }
     }
 
-    /// What happened between an endpoint and all its peers in a second.
+    /// The counts between an endpoint and all its peers in a second.
     fn sum(&self, endpoint: &Published) -> Option<Rates> {
         let peers = endpoint.peers.iter();
         let rates = peers.filter_map(|peer| self.rates(endpoint, peer));
@@ -177,7 +177,7 @@ impl Messages {
         }
     }
 
-    /// What happened between an endpoint and its peer in a second; none where it was not seen before.
+    /// The counts between an endpoint and its peer in a second; none where it was not seen before.
     fn rates(&self, endpoint: &Published, peer: &PublishedPeer) -> Option<Rates> {
         let (seen, before) = (self.seen.as_ref()?, self.before.as_ref()?);
         let seconds = seen.at.saturating_duration_since(before.at).as_secs_f64();

@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
 use jitterlab_amvia::transaction::{InitiatorState, TargetState};
@@ -27,7 +27,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
         }
         Some(Ok(endpoints)) => endpoints,
     };
-    // At most a third of the screen.
+    // The endpoints take a third of the screen at most.
     let rows = (endpoints.len() + 2).min(usize::from(area.height / 3).max(3));
     let [list, peers] = Layout::vertical([
         Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX)),
@@ -62,7 +62,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
     let mut lines = head;
     lines.extend_from_slice(&below[first..]);
     put_all(buffer, peers, &lines);
-    /// So many rows curves take at least.
+    /// The rows that curves take, at least.
     const LEAST: u16 = 12;
     let above = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX);
     let own = screen.history.iter();
@@ -77,7 +77,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
     }
 }
 
-/// What stands above the peers: of several, what happened with all of them.
+/// The head above the peers: if there are several, what happened with all of them.
 fn peers_head(
     endpoint: &Published,
     sum: Option<Rates>,
@@ -172,7 +172,7 @@ fn rates_text(it: Rates) -> String {
     )
 }
 
-/// How many transactions are in each state.
+/// The number of transactions in each state.
 fn states_text<S: std::fmt::Debug>(states: impl Iterator<Item = (S, u64)>) -> String {
     let some = states.filter(|(_, n)| *n > 0);
     let some: Vec<String> = some.map(|(state, n)| format!("{n} {state:?}")).collect();

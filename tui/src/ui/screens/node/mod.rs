@@ -28,7 +28,7 @@ use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
 use tune::{Tune, Tuned, Verb};
 
-/// What is known of the node.
+/// The facts about the node.
 #[derive(Debug)]
 pub struct Facts {
     /// Its name.
@@ -39,11 +39,11 @@ pub struct Facts {
     pub topology: Topology,
     /// Interfaces that are up, with their addresses.
     pub addresses: Vec<String>,
-    /// How it came up, if it is an appliance.
+    /// The report of its boot, if it is an appliance.
     pub boot: Option<BootReport>,
-    /// Whether something was applied on it; otherwise the settings are what would be.
+    /// True if something was applied on it; otherwise the settings are what would be.
     pub tuned: bool,
-    /// Whether this process may change settings.
+    /// True if this process may change settings.
     pub may_change: bool,
     /// Its settings, or why no CPU could measure.
     pub settings: Result<Survey, String>,
@@ -65,7 +65,7 @@ impl Facts {
         })
     }
 
-    /// What files say of a node.
+    /// The facts that files tell of a node.
     ///
     /// # Errors
     /// Its processors or its settings cannot be read.
@@ -106,7 +106,7 @@ fn addresses() -> Vec<String> {
 #[derive(Debug)]
 struct ReadNode;
 
-/// What is known of the node, or why nothing is.
+/// The facts about the node, or the reason why there are none.
 pub type Read = Result<Arc<Facts>, String>;
 
 impl Task for ReadNode {
@@ -163,9 +163,9 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
 #[derive(Debug)]
 struct NodeScreen {
     folder: PathBuf,
-    /// What is known; not read yet.
+    /// The facts; not read yet.
     facts: Option<Read>,
-    /// Whether it is being read.
+    /// True if it is being read.
     reading: bool,
     /// Lines above the screen.
     scroll: usize,

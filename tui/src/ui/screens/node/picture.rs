@@ -66,7 +66,7 @@ fn of_core(core: &Core, plan: Option<&Plan>, digits: usize, theme: Theme) -> Vec
     spans
 }
 
-/// What a CPU is for.
+/// The purpose of a CPU.
 #[derive(Debug, Clone, Copy)]
 enum Role {
     Measures,

@@ -9,7 +9,7 @@ use jitterlab_base::show::printable;
 use crate::ui::action::{News, Said, Task};
 use crate::ui::detached::Detached;
 
-/// What is done.
+/// The change that is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// The plan is put into force.
@@ -23,9 +23,9 @@ named!(Verb, Apply => "apply", Revert => "revert");
 /// Does it.
 #[derive(Debug)]
 pub struct Tune {
-    /// Where `results` is, whose `tune.log` gets every change.
+    /// The folder with `results` in it, whose `tune.log` gets every change.
     pub folder: PathBuf,
-    /// What is done.
+    /// The change that is made.
     pub verb: Verb,
 }
 

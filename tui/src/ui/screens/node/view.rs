@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use std::cmp::Reverse;
 
@@ -53,7 +53,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &mut NodeScreen, the
     }
 }
 
-/// What it is made of, and how it came up.
+/// The parts of the node, and how it came up.
 fn of_node(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let mut say = |label: &str, text: &str| {
@@ -158,7 +158,7 @@ fn boot(report: &BootReport, width: u16, theme: Theme) -> Vec<Line<'static>> {
     lines.collect()
 }
 
-/// How many settings are in each state.
+/// The number of settings in each state.
 fn counts(survey: &Survey) -> String {
     let counts = text::counts(&survey.settings);
     counts.trim_start_matches("settings: ").into()
@@ -181,7 +181,7 @@ fn settings(survey: &Survey, tuned: bool, width: u16, theme: Theme) -> Vec<Line<
     lines.push(Line::default());
     let names = survey.settings.iter().map(|finding| finding.name.len());
     let name = names.max().unwrap_or(0).min(NAME);
-    // What is not as it should be stands first.
+    // The findings that are not as they should be stand first.
     let mut findings: Vec<&Finding> = survey.settings.iter().collect();
     findings.sort_by_key(|finding| Reverse(finding.state));
     for finding in findings {

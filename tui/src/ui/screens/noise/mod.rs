@@ -29,15 +29,15 @@ use crate::ui::parts::sweep::Sweep;
 use crate::ui::screen::Screen;
 use crate::ui::theme::Theme;
 
-/// For how long is measured at a time.
+/// The time that is measured at once.
 const TURN: Nanos = Nanos(1_000_000_000);
 
-/// Where noise is measured.
+/// The CPUs whose noise is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Where {
     /// The CPUs; all that can be used, where no tuning says which measure.
     pub cpus: Option<CpuSet>,
-    /// Whether the processors are an emulator's, whose noise is not judged.
+    /// True if the processors are an emulator's, whose noise is not judged.
     pub emulated: bool,
 }
 
@@ -57,12 +57,12 @@ impl Where {
     }
 }
 
-/// What was found in a second.
+/// The findings of a second.
 #[derive(Debug)]
 pub struct Listened {
-    /// Where.
+    /// The CPUs.
     pub place: Where,
-    /// What.
+    /// The report.
     pub report: NoiseReport,
 }
 
@@ -87,16 +87,16 @@ impl Listened {
     }
 }
 
-/// What is known of a CPU.
+/// The noise of a CPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuNoise {
-    /// In the last second.
+    /// The gaps in the last second.
     pub gaps_per_s: f64,
-    /// In the last second, from 0 to 1.
+    /// The share that was lost in the last second, from 0 to 1.
     pub lost_share: f64,
-    /// In the last second.
+    /// The longest gap in the last second.
     pub longest_ns: u64,
-    /// Since the beginning.
+    /// The longest gap since the beginning.
     pub longest_of_all_ns: u64,
     /// Limits that the last second exceeds.
     pub exceeds: Vec<Figure>,
@@ -174,19 +174,19 @@ pub fn screen() -> Box<dyn Screen> {
 
 #[derive(Debug, Default)]
 struct NoiseScreen {
-    /// Whether it goes on after the second that is being measured.
+    /// True if it goes on after the second that is being measured.
     running: bool,
-    /// Whether a second is being measured.
+    /// True if a second is being measured.
     busy: bool,
-    /// Where, as soon as it is known.
+    /// The CPUs, as soon as they are known.
     place: Option<Where>,
     /// Seconds measured.
     seconds: u64,
     /// A longer time between two readings of the clock is a gap.
     threshold_ns: u64,
-    /// By CPU.
+    /// The noise of each CPU.
     cpus: BTreeMap<Cpu, CpuNoise>,
-    /// What exceeds the limits in the last second, in words.
+    /// The findings that exceed the limits in the last second, in words.
     findings: Vec<String>,
     /// Why it has ended by itself.
     error: Option<String>,

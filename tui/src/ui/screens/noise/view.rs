@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
@@ -171,7 +171,7 @@ fn figures(noise: &CpuNoise, theme: Theme) -> [Span<'static>; 4] {
     ]
 }
 
-/// What exceeds the limits, as far as there is room.
+/// The findings that exceed the limits, as far as there is room.
 fn findings(screen: &NoiseScreen, area: Rect, theme: Theme) -> Vec<Line<'static>> {
     let room = usize::from(area.height).saturating_sub(1);
     let all = screen.findings.len();

@@ -24,12 +24,12 @@ use crate::ui::theme::Theme;
 #[derive(Debug)]
 pub struct Open(pub [PathBuf; 2]);
 
-/// What was read of two folders, or why they cannot be read.
+/// The content of two folders, or the reason why they cannot be read.
 #[derive(Debug, Clone)]
 pub struct Sides {
-    /// Which: a, the kept one, and b.
+    /// The folders: a, the kept one, and b.
     pub folders: [PathBuf; 2],
-    /// What is in them.
+    /// The content of both.
     pub opened: Result<Arc<[Side; 2]>, String>,
 }
 
@@ -76,7 +76,7 @@ impl Against {
         }
     }
 
-    /// What comes of it; nothing before both were read.
+    /// The result; none before both were read.
     fn gated(&self, figure: Figure, share: f64) -> Option<Result<Gated, String>> {
         Some(match self.sides.as_ref()? {
             Ok(sides) => {

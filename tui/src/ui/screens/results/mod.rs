@@ -138,7 +138,7 @@ const AGAINST: &[Binding<Does>] = &[
     },
 ];
 
-/// In this order as many as there is room for are in the last line of the terminal.
+/// The keys in the last line of the terminal, in this order, as many as there is room for.
 const LEVELS: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Char('a')],
@@ -218,7 +218,7 @@ const TABLES: &[Binding<Does>] = &[
     },
 ];
 
-/// Shares by which something may be slower, in percent.
+/// The shares that something may be slower by, in percent.
 const SHARES: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
 
 /// The screen.
@@ -234,7 +234,7 @@ struct Results {
     /// The folder that others are compared with, and the comparison that is seen.
     kept: Option<PathBuf>,
     against: Option<Against>,
-    /// Whether the arrows lead through levels; through folders, otherwise.
+    /// True if the arrows lead through levels; through folders, otherwise.
     inside: bool,
     /// The level that is chosen, by its place, and those that were said to be a and b.
     at: usize,
@@ -242,13 +242,13 @@ struct Results {
     figure: Figure,
     /// The share that is asked about, by its place.
     share: usize,
-    /// What is seen of the tables of the report; the levels, where it is nothing.
+    /// The place in the tables of the report; the levels, where it is nothing.
     table: Option<Place>,
-    /// How it was drawn last.
+    /// The area and theme that it was drawn with last.
     drawn: Option<(Rect, Theme)>,
 }
 
-/// For the results of a folder.
+/// The screen for the results of a folder.
 pub fn screen(base: &Base) -> Box<dyn Screen> {
     Box::new(Results {
         base: base.folder.clone(),

@@ -14,7 +14,7 @@ use crate::ui::theme::Theme;
 /// A table as text.
 #[derive(Debug, PartialEq)]
 pub struct TextTable {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Its columns: the heading and a cell for each row, all of one width.
     pub columns: Vec<Vec<String>>,
@@ -36,14 +36,14 @@ impl TextTable {
     }
 }
 
-/// What is seen of the tables.
+/// The part of the tables that is seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Place {
-    /// Which table.
+    /// The table.
     table: usize,
     /// Its first row.
     row: usize,
-    /// How many columns after the first are passed over.
+    /// The number of columns after the first that are passed over.
     column: usize,
 }
 
@@ -57,7 +57,7 @@ impl Place {
         })
     }
 
-    /// Where a key leads in the table.
+    /// The place in the table that a key leads to.
     pub fn moved(self, key: Key, tables: &[TextTable]) -> Self {
         let Some(table) = tables.get(self.table) else {
             return self;

@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 use jitterlab_base::show::printable;
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison};
@@ -67,7 +67,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     draw_opened(buffer, right, screen, theme);
 }
 
-/// What is in the folder that is chosen.
+/// The content of the folder that is chosen.
 fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     if let Some(against) = &screen.against {
         return against.draw(buffer, area, screen.figure, screen.share(), theme);
@@ -125,7 +125,7 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
 fn below_levels(area: Rect, screen: &Results, least: usize, theme: Theme) -> Option<Rect> {
     let above = level_lines(screen, area.width, theme).0.len() + 1;
     let has_room = usize::from(area.height) >= above + least;
-    // At most the height of the area.
+    // The area's height is the limit.
     let above = above as u16;
     has_room.then(|| Rect {
         y: area.y + above,
@@ -151,7 +151,7 @@ fn draw_tables(
 
 /// The samples of b over those of a, where levels leave room for them.
 fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
-    /// So many rows a picture takes at least.
+    /// The rows that a picture takes, at least.
     const LEAST: usize = 12;
     let Some(rest) = below_levels(area, screen, LEAST, theme) else {
         return;

@@ -16,7 +16,7 @@ use super::table::TextTable;
 use crate::outcome::Failure;
 use crate::ui::action::{News, Said, Task};
 
-/// What was found in a result folder.
+/// The findings in a result folder.
 #[derive(Debug, PartialEq)]
 pub struct Opened {
     /// Cases at their levels, by case.
@@ -36,7 +36,7 @@ pub struct Opened {
 pub struct Buckets(Vec<(u64, u64)>);
 
 impl Buckets {
-    /// Of a histogram.
+    /// The buckets of a histogram.
     pub fn of(histogram: &Histogram) -> Self {
         let buckets = histogram.buckets();
         Buckets(buckets.map(|(lowest, _, count)| (lowest, count)).collect())
@@ -55,7 +55,7 @@ impl Buckets {
 /// A folder, as it was analysed; not yet, or why it cannot be.
 pub type Analysis = Option<Result<Arc<Opened>, String>>;
 
-/// What there is.
+/// The result folders that there are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     /// Result folders, the newest first.
@@ -69,11 +69,11 @@ pub type Cache = Arc<Mutex<HashMap<PathBuf, Result<Arc<Opened>, String>>>>;
 
 /// A look, for whoever asks for one.
 pub struct Look {
-    /// Where experiment files and `results` are.
+    /// The folder with experiment files and `results`.
     pub base: PathBuf,
     /// The folder that is looked into; the newest one where none is said.
     pub folder: Option<PathBuf>,
-    /// What is known.
+    /// The analyses that are known.
     pub cache: Cache,
 }
 
@@ -158,7 +158,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
 pub struct Report {
     /// The folder.
     pub folder: PathBuf,
-    /// What is known of it is to be found out anew.
+    /// The analyses that are to be made anew.
     pub cache: Cache,
 }
 
@@ -184,9 +184,9 @@ impl Task for Report {
 pub struct Export {
     /// The result folder.
     pub folder: PathBuf,
-    /// How the name of the file ends.
+    /// The end of the file's name.
     pub ending: &'static str,
-    /// What is written.
+    /// The picture that is written.
     pub picture: String,
 }
 

@@ -13,7 +13,7 @@ use super::seen::name;
 use crate::ui::action::{Action, News, Said, Task};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 
-/// What keys do.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy)]
 pub enum Does {
     Move,
@@ -79,15 +79,15 @@ pub struct Builder {
     groups: Vec<Group>,
     /// The line where one is.
     pub at: usize,
-    /// How often each run is done.
+    /// The number of times that each run is done.
     pub repetitions: u32,
-    /// Where it measures, and where it did at first.
+    /// The place that it measures at, and the one at first.
     pub place: Place,
     first: Place,
     cpu: u32,
     /// The file that is edited, and what that was when it was opened; nothing where a new one is made.
     file: Option<(PathBuf, Choices)>,
-    /// What comes of it.
+    /// The plan that comes of it.
     pub plan: Plan,
     /// The file that it made at first, or when it was saved.
     saved: String,
@@ -314,7 +314,7 @@ impl Task for Save {
 #[derive(Debug)]
 pub struct SaveAgain {
     path: PathBuf,
-    /// What it was when it was opened.
+    /// The text when it was opened.
     before: String,
     text: String,
 }

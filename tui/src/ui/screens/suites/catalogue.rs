@@ -1,4 +1,4 @@
-//! What can be measured: the suites with their cases, in one list, and the experiment file that a choice of them makes.
+//! The catalogue of measurements: the suites with their cases, in one list, and the experiment file that a choice of them makes.
 
 #[cfg(test)]
 mod tests;
@@ -24,16 +24,16 @@ use super::place::Place;
 pub struct Group {
     /// Its name; of a suite, as experiment files have it.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A line about it.
     pub about: &'static str,
-    /// What choices of it are.
+    /// The kind of its choices.
     pub kind: Kind,
-    /// What can be chosen.
+    /// The options that can be chosen.
     pub options: Vec<Choice>,
 }
 
 impl Group {
-    /// Whether at most one thing can be chosen.
+    /// True if at most one thing can be chosen.
     pub fn is_one_of(&self) -> bool {
         self.kind == Kind::Durations
     }
@@ -42,29 +42,29 @@ impl Group {
 /// Something to choose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// In a word.
+    /// Its name in a word.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A line about it.
     pub about: &'static str,
-    /// Of a case, how experiment files have it; of a level, its value.
+    /// The text of a case in experiment files, or the value of a level.
     pub text: String,
-    /// Whether it is chosen.
+    /// True if it is chosen.
     pub is_on: bool,
 }
 
-/// What choices are.
+/// The kind of choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A suite; whether it is started over MPI.
     Suite {
         mpi: bool,
     },
-    /// What carries messages of the packet suite.
+    /// The carriers of messages of the packet suite.
     Transports,
-    /// What carries active messages, and in which protocols.
+    /// The carriers of active messages, and their protocols.
     AmviaTransports,
     Protocols,
-    /// How long each size is measured.
+    /// The time that each size is measured.
     Durations,
     /// Levels.
     Loads,
@@ -325,18 +325,18 @@ fn delays() -> Vec<Choice> {
 pub const HEADER: &str =
     "# Made by the screen Suites of `jitterlab ui`. What it means: docs/experiment.md.\n";
 
-/// What was chosen.
+/// The choices that were made.
 #[derive(Debug)]
 pub struct Chosen<'a> {
     /// All that could be.
     pub groups: &'a [Group],
-    /// What the experiment is called; after its suites, if it has no name yet.
+    /// The name of the experiment; after its suites, if it has no name yet.
     pub name: Option<&'a str>,
-    /// From which its order follows.
+    /// The seed that its order follows from.
     pub seed: u64,
-    /// How often each run is done.
+    /// The number of times that each run is done.
     pub repetitions: u32,
-    /// Where it measures.
+    /// The place that it measures at.
     pub place: &'a Place,
 }
 
@@ -353,11 +353,11 @@ fn lasting(text: &str, duration: Option<&Choice>) -> String {
 /// An experiment that was made from what was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its file.
     pub text: String,
-    /// How many runs it has, and how long they take in seconds; or what is wrong with it.
+    /// The number of its runs, and the seconds that they take; or what is wrong with it.
     pub cost: Result<(usize, f64), String>,
     /// Levels that are not measured by all suites.
     pub partial: Vec<String>,

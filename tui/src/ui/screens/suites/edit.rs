@@ -17,17 +17,17 @@ use super::place::{Hosts, Place};
 /// An experiment file as choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choices {
-    /// What it says.
+    /// The text of the file.
     pub text: String,
-    /// What the experiment is called.
+    /// The name of the experiment.
     pub name: String,
-    /// From which its order follows.
+    /// The seed that its order follows from.
     pub seed: u64,
-    /// How often each run is done.
+    /// The number of times that each run is done.
     pub repetitions: u32,
-    /// Where it measures.
+    /// The place that it measures at.
     pub place: Place,
-    /// What it measures.
+    /// The things that it measures.
     pub groups: Vec<Group>,
 }
 
@@ -107,7 +107,7 @@ fn difference(a: &Experiment, b: &Experiment) -> Option<&'static str> {
     other.map(|(key, _)| key)
 }
 
-/// Whether a text says that something lasts so long.
+/// True if a text says that something lasts so long.
 fn lasts(text: &str, time: &str) -> bool {
     let mut told = text.split("duration: ").skip(1);
     told.any(|rest| {
@@ -116,7 +116,7 @@ fn lasts(text: &str, time: &str) -> bool {
     })
 }
 
-/// What an experiment measures, as far as it can be chosen.
+/// The measurements of an experiment, as far as they can be chosen.
 fn chosen(experiment: &Experiment, text: &str) -> Vec<Group> {
     let works: Vec<Work> = experiment.works().collect();
     let is_on = |group: &Group, option: &Choice| {

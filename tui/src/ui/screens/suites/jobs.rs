@@ -22,7 +22,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// What it is made from.
+    /// The file or folder that it is made from.
     fn path(&self) -> &Path {
         match self {
             Job::Run(path) | Job::Resume(path) => path,
@@ -37,9 +37,9 @@ pub struct Starting(pub Job);
 /// Starts an experiment, and tells how it ends.
 #[derive(Debug)]
 pub struct Start {
-    /// Where results go.
+    /// The folder that results go to.
     pub folder: PathBuf,
-    /// What is started.
+    /// The job that is started.
     pub job: Job,
 }
 
@@ -103,7 +103,7 @@ fn run(base: &Path, job: &Job) -> Result<String, String> {
 pub struct Pause {
     /// The folder.
     pub folder: PathBuf,
-    /// Which of the two.
+    /// True if it is to pause, false if it is to go on.
     pub pauses: bool,
 }
 

@@ -28,15 +28,15 @@ use jobs::{Job, Pause, Start, Starting, Stop};
 use seen::{ExperimentFile, Folder, Followed, Seen, Wanted, name};
 use watch::{Look, Watcher};
 
-/// Where the arrow keys lead.
+/// The part of the screen that the arrow keys lead through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Focus {
-    /// Through files and folders.
+    /// The files and folders.
     #[default]
     List,
-    /// Through the runs of a folder.
+    /// The runs of a folder.
     Runs,
-    /// Through what an experiment can be made from.
+    /// The parts that an experiment can be made from.
     Tree,
 }
 
@@ -129,13 +129,13 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
 struct Suites {
     base: PathBuf,
     watcher: Arc<Mutex<Watcher>>,
-    /// What was looked for last, while it is being looked for.
+    /// The last thing that was looked for, while it is being looked for.
     looks: Option<Wanted>,
-    /// What was found last, for what.
+    /// The last thing that was looked for and found.
     found: Option<Wanted>,
-    /// Whether there is more to be read for that.
+    /// True if there is more to be read for that.
     is_more: bool,
-    /// What there is; not looked for yet.
+    /// The experiments and results that there are; not looked for yet.
     seen: Option<Seen>,
     /// The file or folder that is chosen; the new experiment where none is.
     selected: Option<PathBuf>,
@@ -145,11 +145,11 @@ struct Suites {
     new: Builder,
     /// The file that is edited.
     edited: Option<Builder>,
-    /// Where the arrow keys lead.
+    /// The part that the arrow keys lead through.
     focus: Focus,
     /// The attempt that is chosen, by its place; the last one, whichever that is, where none is.
     run: Option<usize>,
-    /// Whether the next new folder is the one of an experiment that was started here.
+    /// True if the next new folder is the one of an experiment that was started here.
     awaits_folder: bool,
     /// A file that was saved here and is chosen as soon as it is seen.
     awaits_file: Option<PathBuf>,
@@ -175,7 +175,7 @@ impl Suites {
         }
     }
 
-    /// What has to be watched.
+    /// The things that have to be watched.
     fn wanted(&self) -> Wanted {
         Wanted {
             folder: self.folder().map(|folder| folder.path.clone()),
@@ -201,7 +201,7 @@ impl Suites {
         self.edited.as_ref().unwrap_or(&self.new)
     }
 
-    /// What was read of the folder that is chosen.
+    /// The content of the folder that is chosen.
     fn followed(&self) -> Option<&Followed> {
         let followed = self.seen.as_ref()?.followed.as_ref()?;
         (Some(&followed.path) == self.selected.as_ref()).then_some(followed)
@@ -239,7 +239,7 @@ impl Suites {
         } else if is_gone || self.seen.is_none() {
             let running = seen.folders.iter().find(|folder| is_running(folder));
             let folder = running.or(seen.folders.first()).map(|folder| &folder.path);
-            // Other files end as experiment files do: that of hosts, that of an appliance.
+            // Files of hosts and of appliances end as experiment files do.
             let mut files = seen.files.iter();
             let file = files.find(|file| file.about.is_ok());
             let file = file.or(seen.files.first()).map(|file| &file.path);
@@ -283,7 +283,7 @@ impl Suites {
         };
         let runs = followed.runs.len();
         match moved(key, at, runs) {
-            // From there on it follows what ends.
+            // It follows what ends from here on.
             Some(at) if at + 1 == runs => self.run = None,
             Some(at) => self.run = Some(at),
             None => {}

@@ -1,4 +1,4 @@
-//! Where an experiment measures: its hosts, as its file has them.
+//! The place of an experiment: its hosts, as its file has them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use jitterlab_experiment::spec::{Experiment, filled_in};
 
 use crate::ui::screens::validate::read::hosts_file;
 
-/// How ranks are started on one machine: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a
+/// The section on ranks on one machine: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a
 /// socket.
 const MPI_HERE: &str = "mpi: { on: both, hook: socket, arguments: [--map-by, hwthread, --bind-to, hwthread, --mca, pml, ob1, \
 --mca, btl, \"self,tcp\", --mca, btl_tcp_if_include, lo] }\n";
@@ -14,23 +14,23 @@ const MPI_HERE: &str = "mpi: { on: both, hook: socket, arguments: [--map-by, hwt
 /// A host of this name takes ranks, and both ends that poll.
 const BOTH: &str = "both";
 
-/// Where an experiment measures.
+/// The place that an experiment measures at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
-    /// On this machine, with both ends on one CPU.
+    /// This machine, with both ends on one CPU.
     Here(u32),
-    /// On hosts that a file names.
+    /// The hosts that a file names.
     There(Hosts),
 }
 
 /// Hosts as an experiment file has them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hosts {
-    /// What people know them by.
+    /// The name that people know them by.
     pub about: String,
     /// The lines of the file.
     written: String,
-    /// The same lines, with the hosts of another file in the place of its name.
+    /// The lines with the hosts of another file in the place of its name.
     filled: String,
     /// Their names.
     names: Vec<String>,
@@ -131,7 +131,7 @@ fn ends_of(experiment: &Experiment) -> Option<[&String; 2]> {
 }
 
 impl Place {
-    /// What people know it by.
+    /// The name that people know it by.
     pub fn about(&self) -> String {
         match self {
             Place::Here(cpu) => format!("on this machine, both ends on CPU {cpu}"),
@@ -187,7 +187,7 @@ impl Place {
         }
     }
 
-    /// Who asks, and who answers.
+    /// The end that asks, and the end that answers.
     pub fn ends(&self) -> [&str; 2] {
         match self {
             Place::Here(_) => ["client", "server"],
@@ -195,7 +195,7 @@ impl Place {
         }
     }
 
-    /// The same of ends that poll.
+    /// The ends that poll.
     pub fn polling_ends(&self) -> [&str; 2] {
         match self {
             Place::Here(_) => [BOTH, BOTH],
@@ -204,7 +204,7 @@ impl Place {
         }
     }
 
-    /// How ranks are started.
+    /// The section on how ranks are started.
     pub fn mpi(&self) -> String {
         match self.polling_ends() {
             [BOTH, BOTH] => MPI_HERE.into(),

@@ -1,4 +1,4 @@
-//! What is seen of experiment files and result folders.
+//! The view of experiment files and result folders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::edit::Choices;
 use super::place::Hosts;
 use crate::shown::Outline;
 
-/// What there is, as it was seen last.
+/// The files and folders that there are, as they were seen last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// Experiment files, by name.
@@ -26,9 +26,9 @@ pub struct Seen {
 /// A file that ends as experiment files do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it describes, line by line, or why it is no experiment.
+    /// The experiment that it describes, line by line, or the reason why it is none.
     pub about: Result<Vec<String>, String>,
     /// It as choices, or why it cannot be edited as such.
     pub choices: Result<Choices, String>,
@@ -37,25 +37,25 @@ pub struct ExperimentFile {
 /// A result folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folder {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How far it is, or why it cannot be read.
+    /// Its progress, or the reason why it cannot be read.
     pub state: Result<State, String>,
 }
 
-/// How far a result folder is.
+/// The progress of a result folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// By what it holds.
+    /// The standing, by the content of the folder.
     pub standing: Standing,
-    /// Whether somebody fills it.
+    /// True if somebody fills it.
     pub running: bool,
     /// The experiment pauses: it begins no run until it is told to go on.
     pub paused: bool,
 }
 
 impl State {
-    /// In words.
+    /// The state in words.
     pub fn words(&self) -> String {
         let Standing { runs, failed, .. } = self.standing;
         let finished = self.standing.finished();
@@ -75,7 +75,7 @@ impl State {
 /// A result folder that is looked into.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Attempts that have ended, in their order.
     pub runs: Vec<RunLine>,
@@ -88,13 +88,13 @@ pub struct Followed {
 pub struct RunLine {
     /// The name of its run.
     pub run: String,
-    /// Whether it was measured.
+    /// True if it was measured.
     pub done: bool,
-    /// What is shown of it.
+    /// The part of it that is shown.
     pub shown: Shown,
 }
 
-/// What is shown of an attempt.
+/// The part of an attempt that is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// Its samples.
@@ -110,18 +110,18 @@ pub enum Shown {
 pub struct Samples {
     /// Its place.
     pub at: usize,
-    /// In nanoseconds, ascending, none where it has none; or why they cannot be read.
+    /// The samples in nanoseconds, ascending, none where it has none; or the reason why they cannot be read.
     pub sorted: Result<Arc<Vec<f64>>, String>,
 }
 
-/// What has to be watched.
+/// The things that have to be watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
     /// The result folder that is looked into.
     pub folder: Option<PathBuf>,
     /// The attempt whose samples are shown, by its place; the last one where it is not said.
     pub run: Option<usize>,
-    /// Whether hosts files are read.
+    /// True if hosts files are read.
     pub hosts: bool,
 }
 

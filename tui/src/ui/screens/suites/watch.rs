@@ -30,9 +30,9 @@ const READ_AT_ONCE: usize = 8;
 /// Looks at what is wanted. Tells what is [`Seen`], and whether that was all.
 #[derive(Debug)]
 pub struct Look {
-    /// Who remembers what was read.
+    /// The watcher that remembers what was read.
     pub watcher: Arc<Mutex<Watcher>>,
-    /// What is wanted.
+    /// The thing that is wanted.
     pub want: Wanted,
 }
 
@@ -64,7 +64,7 @@ struct Opened {
 }
 
 impl Watcher {
-    /// Of a folder with experiment files and `results`.
+    /// The watcher of a folder with experiment files and `results`.
     pub fn new(base: PathBuf) -> Self {
         Watcher {
             base,
@@ -171,7 +171,7 @@ impl Watcher {
         let before = before.filter(|opened| opened.folder.path() == path);
         let opened = match before {
             Some(opened) if opened.stamp == now => Some(opened),
-            // What was shown stays: attempts are only added.
+            // The attempts that were shown stay: others are only added.
             before => ResultFolder::open(path).ok().map(|folder| {
                 let known = before.map(|opened| (opened.shown, opened.samples));
                 let (shown, samples) = known.unwrap_or_default();
@@ -264,7 +264,7 @@ fn standing(folder: &Path) -> Result<Standing, String> {
     Ok(Standing::of(folder.experiment(), folder.attempts()))
 }
 
-/// What an experiment file describes.
+/// The experiment that a file describes.
 fn about(path: &Path) -> Result<Vec<String>, String> {
     let (experiment, _) = Experiment::load(path).map_err(in_words)?;
     let runs = schedule(&experiment, experiment.repetitions.first());

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use crate::ui::action::{News, Said, Task};
 use crate::ui::detached::Detached;
 
-/// Where a validation of a hosts file tells what happens.
+/// The file in which a validation of a hosts file tells what happens.
 pub fn events_of(folder: &Path, hosts: &Path) -> PathBuf {
     // hosts.yaml and hosts.ini are two files.
     let name = match hosts.extension() {
@@ -26,11 +26,11 @@ pub fn events_of(folder: &Path, hosts: &Path) -> PathBuf {
 /// Starts a validation, and tells how it ends.
 #[derive(Debug)]
 pub struct Start {
-    /// Where `results` is.
+    /// The folder with `results` in it.
     pub folder: PathBuf,
     /// The hosts file.
     pub hosts: PathBuf,
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
 }
 

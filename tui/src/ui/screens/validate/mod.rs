@@ -81,13 +81,13 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
 struct ValidateScreen {
     folder: PathBuf,
     follower: Arc<Mutex<Follower>>,
-    /// Whether files are being looked at.
+    /// True if files are being looked at.
     looks: bool,
-    /// What there is; not looked for yet.
+    /// The files that there are; not looked for yet.
     seen: Option<Seen>,
     /// The hosts file that is chosen; the first one where none is.
     chosen: Option<PathBuf>,
-    /// Whether it was chosen after the last look.
+    /// True if it was chosen after the last look.
     is_new: bool,
     transport: Transport,
     /// The pair that is chosen: the places of its hosts.

@@ -1,4 +1,4 @@
-//! What is seen of hosts files and validations: a validation is followed by the file that `--events` writes.
+//! The view of hosts files and validations: a validation is followed by the file that `--events` writes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,20 +21,20 @@ use crate::ui::files::entries;
 /// A file of hosts to validate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostsFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The hosts.
     pub hosts: Vec<String>,
     /// Those that may replace them.
     pub spares: Vec<String>,
-    /// What is wrong with it.
+    /// The fault of it.
     pub wrong: Option<String>,
 }
 
 /// Two hosts, the smaller name first.
 pub type Pair = [String; 2];
 
-/// What was measured of a pair.
+/// The measurements of a pair.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// Each measurement.
@@ -54,9 +54,9 @@ impl Measured {
 /// A validation as far as it has come.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Validated {
-    /// Who does it, or has done it.
+    /// The process that does it, or has done it.
     pub pid: i32,
-    /// Whether it is under way.
+    /// True if it is under way.
     pub running: bool,
     /// The hosts of the last attempt.
     pub hosts: Vec<String>,
@@ -64,13 +64,13 @@ pub struct Validated {
     pub done: usize,
     /// Measurements that there will be.
     pub of: usize,
-    /// What was measured, by pair.
+    /// The measurements, by pair.
     pub pairs: BTreeMap<Pair, Measured>,
     /// The round trips of all pairs.
     pub all: Arc<Compact>,
-    /// What could not be measured, in words.
+    /// The things that could not be measured, in words.
     pub problems: Vec<String>,
-    /// What was found.
+    /// The validation, when it is found.
     pub found: Option<Validation>,
 }
 
@@ -92,7 +92,7 @@ impl Validated {
     /// Takes in what happens.
     pub fn take(&mut self, event: Event) {
         match event {
-            // With spares in it, all pairs are measured anew.
+            // All pairs are measured anew with spares among them.
             Event::Begins {
                 pid,
                 hosts,
@@ -126,7 +126,7 @@ impl Validated {
     }
 }
 
-/// What there is, as it was seen last.
+/// The files that there are, as they were seen last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
     /// Hosts files by name.
@@ -184,9 +184,9 @@ impl Follower {
 /// Looks for hosts files, and at the validation of the one that is chosen: news are [`Seen`].
 #[derive(Debug)]
 pub struct Look {
-    /// Who follows the validation.
+    /// The one who follows the validation.
     pub follower: Arc<Mutex<Follower>>,
-    /// Where hosts files and `results` are.
+    /// The folder with hosts files and `results`.
     pub folder: PathBuf,
     /// The one that is chosen; the first one where none is.
     pub chosen: Option<PathBuf>,
@@ -214,13 +214,13 @@ impl Task for Look {
 /// The ending of inventories that are no YAML.
 const INI: &str = "ini";
 
-/// Whether a file ends as hosts files do.
+/// True if a file ends as hosts files do.
 pub fn may_name_hosts(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     matches!(ending, Some("yaml" | "yml" | INI))
 }
 
-/// Nothing of a file that speaks of no hosts, or that is an experiment.
+/// `None` for a file that speaks of no hosts, or is an experiment.
 pub fn hosts_file(path: &Path) -> Option<HostsFile> {
     let text = fs::read_to_string(path).ok()?;
     if inventory::is_inventory(&text, path) {
@@ -247,7 +247,7 @@ pub fn hosts_file(path: &Path) -> Option<HostsFile> {
     })
 }
 
-/// Nothing of YAML that is another file of Ansible's, as a playbook is. Addresses are not looked for: that takes time.
+/// `None` for YAML that is another file of Ansible's, as a playbook is. Addresses are not looked for: that takes time.
 fn of_inventory(text: &str, path: &Path) -> Option<HostsFile> {
     let mut file = HostsFile {
         path: path.into(),
@@ -266,7 +266,7 @@ fn of_inventory(text: &str, path: &Path) -> Option<HostsFile> {
     Some(file)
 }
 
-/// Whether a process is a validation: its number may be another's by now.
+/// True if a process is a validation: its number may be another's by now.
 fn is_validating(pid: i32) -> bool {
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     command

@@ -1,4 +1,4 @@
-//! How it is drawn: the pairs as a heat map, and the one that is chosen.
+//! Draws the pairs as a heat map, and the one that is chosen.
 
 use jitterlab_base::show::{self, counted, printable};
 use jitterlab_experiment::validate::{Attempt, Reason};
@@ -136,7 +136,7 @@ fn median(measured: &Measured) -> f64 {
     quantile(&medians, 0.5)
 }
 
-/// What a typical pair takes: by the verdict, or before it, the median of all pairs.
+/// The time of a typical pair: by the verdict, or before it, the median of all pairs.
 fn typical(validated: &Validated) -> f64 {
     if let Some(attempt) = verdict(validated) {
         return attempt.typical_ns;
@@ -174,7 +174,7 @@ fn draw_map(
     at: [usize; 2],
     theme: Theme,
 ) {
-    /// How much slower than a typical pair is as hot as it gets.
+    /// The slowdown against a typical pair that is as hot as it gets.
     const HOTTEST: f64 = 0.25;
     let typical = typical(validated);
     let columns = usize::from(area.width.saturating_sub(label + 1) / CELL);
@@ -280,7 +280,7 @@ fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize;
     draw_medians(buffer, medians, measured, validated, theme);
 }
 
-/// So many rows show the medians of a pair, too.
+/// The number of rows from which on the medians of a pair are shown, too.
 const WITH_MEDIANS: u16 = 24;
 
 /// The longest round trip, in nanoseconds.

@@ -1,4 +1,4 @@
-//! How the new experiment is drawn: a tree of what can be chosen, what it costs, and its file.
+//! Draws the new experiment: a tree of what can be chosen, what it costs, and its file.
 
 use jitterlab_base::show::printable;
 use ratatui::buffer::Buffer;
@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 
 /// Draws it; `is_here`: keys go to it.
 pub fn draw(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, theme: Theme) {
-    /// What the tree takes at least, and what makes room for the file beside it.
+    /// The columns that the tree takes at least, and those that make room for the file beside it.
     const TREE: u16 = 60;
     const WITH_FILE: u16 = 110;
     let (tree, file) = match area.width >= WITH_FILE {

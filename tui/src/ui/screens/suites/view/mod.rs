@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The drawing of the screen.
 
 mod builder;
 
@@ -135,7 +135,7 @@ fn draw_folder(buffer: &mut Buffer, area: Rect, screen: &Suites, state: &State, 
     }
 }
 
-/// How far it is.
+/// The heading on how far it is.
 fn heading(state: &State, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let standing = &state.standing;
     let mut lines = vec![Line::styled(state.words(), theme.heading())];
