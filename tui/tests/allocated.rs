@@ -180,8 +180,8 @@ fn hosts_and_ranks_come_from_the_nodes_of_a_job() {
     for line in [
         "    at: ssh 10.72.0.2\n    address: 10.72.0.2\n",
         "    at: local\n    address: 10.72.0.1\n",
-        "#   mpi: { on: node1, hosts: { node1: 2, node2: 2 } }\n",
-        "#   suites, library, allreduce: { ranks: 4 }\n",
+        "#   mpi: { on: node1, launcher: mpirun, hosts: { node1: 2, node2: 2 }, hook: mpi }\n",
+        "#   suites, library, allreduce: { ranks: 4, size: 8B, levels: [none, load, injected] }\n",
     ] {
         assert!(frozen.contains(line), "{frozen}");
     }

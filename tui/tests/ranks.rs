@@ -112,9 +112,9 @@ suites:
   application:
     - { name: ep, npb: { kernel: ep, class: S, ranks: 2 }, levels: [none, injected] }
     - name: any
-      client: { on: here, command: [mpirun, --allow-run-as-root, --oversubscribe, -n, "2", jitterlab-mpi, npb, ep] }
+      client: { on: here, command: [mpirun, --allow-run-as-root, --oversubscribe, -n, "2", jitterlab-mpi, npb, ep, --format, json] }
       hook: socket
-      runtime: { pattern: 'ranks: ([0-9.]+) s', unit: s }
+      runtime: { pattern: '"time_s":([0-9.]+)', unit: s }
       levels: [none]
 "#;
 
