@@ -54,7 +54,8 @@ fn each_variable_of_a_role_is_specified_and_documented() {
     );
 }
 
-/// Ansible checks variables where a role has a specification under the very word of `tasks_from`: under `idle.yml` it finds none, and checks nothing.
+/// Ansible checks variables where a role has a specification under the very word of `tasks_from`: under `idle.yml` it finds none, and
+/// checks nothing.
 #[test]
 fn each_entry_of_a_role_that_a_playbook_takes_is_specified() {
     let playbooks = fs::read_dir(root().join("playbooks/playbooks")).unwrap();

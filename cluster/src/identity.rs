@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use object::Object;
 use object::read::ReadCache;
 
-/// The version with the build after a `+`, as in `0.1.0+8c1f03d2a95b7e46`: two builds of one version are different programs. A program that was linked without a build id
+/// The version with the build after a `+`, as in `0.1.0+8c1f03d2a95b7e46`: two builds of one version are different programs. A program
+/// that was linked without a build id
 /// has its version alone.
 pub static OWN_VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");

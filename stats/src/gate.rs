@@ -67,7 +67,8 @@ pub struct Gate {
 /// The verdict of a gate on one ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The ratio of the means, with its interval; none where there are fewer than two figures on a side, or none varies and they are not all the same.
+    /// The ratio of the means, with its interval; none where there are fewer than two figures on a side, or none varies and they are not
+    /// all the same.
     #[serde(deserialize_with = "Option::deserialize")]
     pub ratio: Option<Interval>,
     /// Whether it lies beyond the gate.
@@ -219,7 +220,8 @@ fn logarithms(figures: &[f64]) -> Vec<f64> {
     figures.iter().map(|figure| figure.ln()).collect()
 }
 
-/// The upper limit of the standard deviation of the logarithms of figures, of confidence 80 %: the χ² quantile by Wilson and Hilferty (1931, "The
+/// The upper limit of the standard deviation of the logarithms of figures, of confidence 80 %: the χ² quantile by Wilson and Hilferty
+/// (1931, "The
 /// distribution of chi-square"). `None` of fewer than two, and where they do not vary.
 fn upper_std(figures: &[f64]) -> Option<f64> {
     let std = summary::std(&logarithms(figures))

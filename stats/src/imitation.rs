@@ -139,8 +139,10 @@ pub type LeftOut = Vec<(Family, Error)>;
 /// samples' mean: the chosen one first, then by distance.
 ///
 /// The chosen one has the fewest parameters among those that are as close as the closest. As close is what differs by no more than the mean
-/// distance of n independent samples from their own distribution, √(2 / π n) ∫ √(F (1 − F)) dx (del Barrio, Giné and Matrán 1999, "Central limit
-/// theorems for the Wasserstein distance between the empirical and the true distributions"): a mixture can always come a little closer. Samples that are all equal
+/// distance of n independent samples from their own distribution, √(2 / π n) ∫ √(F (1 − F)) dx (del Barrio, Giné and Matrán 1999,
+/// "Central limit
+/// theorems for the Wasserstein distance between the empirical and the true distributions"): a mixture can always come a little closer.
+/// Samples that are all equal
 /// have the constant alone.
 ///
 /// # Errors
@@ -221,7 +223,8 @@ fn of_sorted(family: Family, sorted: &[f64]) -> Result<Candidate, Error> {
     })
 }
 
-/// The lognormal of three parameters, moved so that its mean is `mean`: the fitted one's own can be off by what its tail was misjudged. `None`
+/// The lognormal of three parameters, moved so that its mean is `mean`: the fitted one's own can be off by what its tail was misjudged.
+/// `None`
 /// where it then reaches below 0, or cannot be fitted.
 fn three_parameters(sorted: &[f64], mean: f64) -> Option<Distribution> {
     if sorted[0] <= 0.0 {

@@ -386,7 +386,8 @@ impl Positive {
 
     /// ∫ x dF over the values above `x`, accurate in the upper tail: what the values above `x` contribute to the mean.
     ///
-    /// Lognormal: m Φ(σ − z). Gamma: m Q(k + 1, x / θ). Weibull: m Q(1 + 1/k, (x / λ)^k). Generalised Pareto: P(X > x) times the mean beyond
+    /// Lognormal: m Φ(σ − z). Gamma: m Q(k + 1, x / θ). Weibull: m Q(1 + 1/k, (x / λ)^k). Generalised Pareto: P(X > x) times the mean
+    /// beyond
     /// it, (x + σ) / (1 − ξ) (Embrechts, Klüppelberg and Mikosch 1997, theorem 3.4.13).
     pub fn mean_above(&self, x: f64) -> f64 {
         if x <= 0.0 {

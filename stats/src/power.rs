@@ -45,7 +45,8 @@ impl Plan {
         })
     }
 
-    /// The smallest mean, in standard deviations, that the test of `n` differences finds with the planned power, to six digits; ∞ of fewer than
+    /// The smallest mean, in standard deviations, that the test of `n` differences finds with the planned power, to six digits; ∞ of
+    /// fewer than
     /// two.
     pub fn resolves(&self, n: u64) -> f64 {
         if n < 2 {

@@ -179,7 +179,7 @@ fn wrong_names_and_servers_are_told_of() {
     let lab = lab();
     lab.refuses(
         "amvia names lookup Counter --server 127.0.0.1:1 --key k",
-        "error: invalid value 'Counter' for '<NAME>': `Counter` is not a name of an endpoint, which has 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`",
+        "error: invalid value 'Counter' for '<NAME>': `Counter` is not the name of an endpoint: a name has 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`",
     );
     lab.refuses(
         "amvia names list --server here --key k",

@@ -133,11 +133,11 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             with(7, "1 2 3"),
-            "7: a line of a table has 8 integers, and this one 3",
+            "7: this line has 3; a line of a table must have 8 integers",
         ),
         (
             with(9, ""),
-            "9: a line of a table has 8 integers, and this one 0",
+            "9: this line has 0; a line of a table must have 8 integers",
         ),
         (
             with(3, "1 2 -3 4 5 6 7 8"),

@@ -477,7 +477,8 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
     }
 }
 
-/// Whether the lognormal is close to what a load adds here is the machine's affair: it is injected where it is, and nothing is where it is not.
+/// Whether the lognormal is close to what a load adds here is the machine's affair: it is injected where it is, and nothing is where it
+/// is not.
 #[test]
 fn a_table_that_claims_to_imitate_and_does_not_ends_the_experiment() {
     let lognormal = SMALL.replace("[uniform, empirical]", "[lognormal]");

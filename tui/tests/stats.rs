@@ -137,7 +137,7 @@ fn one_sample_is_not_compared_nor_fitted() {
     let lab = Lab::new();
     lab.write("one.csv", "5000\n");
     lab.write("two.csv", "5000\n5001\n");
-    let refused = "one.csv holds 1 sample; a comparison needs at least 2 of each";
+    let refused = "one.csv holds 1 sample; a comparison needs at least 2 in each file";
     for files in ["one.csv one.csv", "one.csv two.csv", "two.csv one.csv"] {
         lab.refuses(&format!("stats compare {files}"), refused);
         lab.refuses(&format!("stats compare {files} --format json"), refused);

@@ -568,7 +568,7 @@ fn without_a_terminal_it_says_so() {
     let lab = Lab::new();
     lab.refuses(
         "ui",
-        "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, `check`, `noise run` and \
+        "the terminal UI needs a terminal as its stdin and stdout; without a terminal, use `jitterlab run`, `check`, `noise run` and \
          `ui --print SCREEN`",
     );
     let mut session = Session::start(&lab, "ui nowhere", 80, 24);

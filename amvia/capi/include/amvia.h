@@ -381,7 +381,7 @@ typedef struct {
      */
     uint32_t protocol;
     /**
-     * Most transactions under way at once with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
+     * Maximum number of transactions under way with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
      */
     uint32_t window;
     /**

@@ -64,7 +64,7 @@ pub struct AM_Options {
     pub durability: u32,
     /// An AM_Protocol.
     pub protocol: u32,
-    /// Most transactions under way at once with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
+    /// Maximum number of transactions under way with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
     pub window: u32,
     /// Peers at most.
     pub peers: u32,

@@ -193,7 +193,7 @@ pub struct Published {
     pub name: String,
     /// The life that it is in.
     pub incarnation: u32,
-    /// Most transactions under way at once, with each peer.
+    /// Maximum number of transactions under way, with each peer.
     pub window: u64,
     /// Its peers; the first 32 of more.
     pub peers: Vec<PublishedPeer>,

@@ -12,7 +12,7 @@ pub struct Name(String);
 /// A text that is no name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{text}` is not a name of an endpoint, which has 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`"
+    "`{text}` is not the name of an endpoint: a name has 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`"
 )]
 pub struct NameError {
     /// The text.

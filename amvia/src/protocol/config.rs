@@ -13,7 +13,7 @@ pub const MAX_BURST: u8 = 64;
 pub struct Config {
     /// The protocol; both ends must have the same.
     pub protocol: Protocol,
-    /// Most transactions under way at once, in each direction: the credits. Both ends must have the same.
+    /// Maximum number of transactions under way, in each direction: the credits. Both ends must have the same.
     pub window: u8,
     /// Bytes of a frame at most; the lesser of both ends counts.
     pub mtu: u32,

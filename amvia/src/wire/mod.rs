@@ -17,7 +17,7 @@ use crate::transaction::{EndpointId, Incarnation, first_eight};
 pub use layout::{HEAD, MAGIC, VERSION, decode, decode_bare};
 pub use short::{SHORT_HEAD, ShortFrame, decode_short};
 
-/// Most transactions under way at once, in each direction of a connection.
+/// Maximum number of transactions under way, in each direction of a connection.
 pub const MAX_WINDOW: u8 = 64;
 /// Bytes at least that an end must be able to take in a frame.
 pub const MIN_MTU: u32 = 128;
@@ -82,7 +82,7 @@ pub struct Hello {
     pub mtu: u32,
     /// Bytes of a message that the sender can take.
     pub message: u32,
-    /// Most transactions under way at once, in each direction.
+    /// Maximum number of transactions under way, in each direction.
     pub window: u8,
     /// The protocol.
     pub protocol: Protocol,

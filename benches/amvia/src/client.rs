@@ -27,7 +27,7 @@ pub struct Options {
     pub adapter: Adapter,
     /// The protocol.
     pub protocol: Protocol,
-    /// Most transactions under way at once: 1 to 64.
+    /// Maximum number of transactions under way: 1 to 64.
     pub window: u8,
     /// The longest message.
     pub message: Bytes,

@@ -60,7 +60,7 @@ pub enum Error {
         "give a burst of at most {window} messages (the window) and two bursts of at least {long} messages"
     )]
     Bursts {
-        /// Most transactions under way at once.
+        /// Maximum number of transactions under way.
         window: u64,
         /// Messages of a long burst.
         long: u64,

@@ -58,7 +58,8 @@ impl Comparison {
 /// The number of repetitions that `experiment` takes, by what was measured; `None` where the file gives the number, or nothing
 /// can be compared yet.
 ///
-/// The tests are corrected for their number, as the report corrects them: the plan asks for Bonferroni's level, which is the hardest step of Holm's.
+/// The tests are corrected for their number, as the report corrects them: the plan asks for Bonferroni's level, which is the hardest step
+/// of Holm's.
 pub fn enough(experiment: &Experiment, attempts: &[RunRecord]) -> Option<Enough> {
     if experiment.repetitions != Repetitions::Auto {
         return None;
@@ -137,7 +138,8 @@ fn figures(experiment: &Experiment, attempts: &[RunRecord]) -> Figures {
     figures
 }
 
-/// The comparisons that are planned for: delays that vary against constant ones, or, where there are none, every level against the level none.
+/// The comparisons that are planned for: delays that vary against constant ones, or, where there are none, every level against the level
+/// none.
 fn comparisons(experiment: &Experiment) -> Vec<Comparison> {
     let of = |bases_of: fn(Level) -> Vec<Level>| {
         let mut comparisons = Vec::new();

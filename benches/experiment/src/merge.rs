@@ -76,7 +76,8 @@ pub enum MergeError {
 /// `into` appears when it is whole.
 ///
 /// # Errors
-/// A folder cannot be used or is still being filled; the experiments, the delays that were injected or the bandwidths differ; runs would count
+/// A folder cannot be used or is still being filled; the experiments, the delays that were injected or the bandwidths differ; runs would
+/// count
 /// twice; `into` is there already or cannot be written. Then there is no `into`.
 pub fn merge(folders: &[PathBuf], into: &Path) -> Result<Vec<Part>, MergeError> {
     if into.symlink_metadata().is_ok() {

@@ -51,7 +51,8 @@ impl Run<'_> {
 /// Phase by phase and block by block; within a block in an order drawn from the experiment's seed,
 /// so that no level has the same neighbours, or the same share of a drift, in every block.
 ///
-/// `blocks` is the number of repetitions. Where it grows while the experiment runs, what is compared is repeated, and the rest stays at what was done first.
+/// `blocks` is the number of repetitions. Where it grows while the experiment runs, what is compared is repeated, and the rest stays at
+/// what was done first.
 pub fn schedule(experiment: &Experiment, blocks: u32) -> Vec<Run<'_>> {
     let conditions: Vec<(Work, Level)> = experiment
         .works()

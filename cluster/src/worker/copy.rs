@@ -15,7 +15,8 @@ use crate::folder::{COPY, IN_USE, NOT_YET};
 const FILES: [&str; 2] = ["jitterlab", "libjitterlab_preload.so"];
 
 /// A shell that becomes the worker where the program is found, and says so. Elsewhere, and where it is started with a word, it says
-/// what machine it is on, keeps what it is sent, says that it has it when it can be started, and starts the worker. It waits for its end to remove the
+/// what machine it is on, keeps what it is sent, says that it has it when it can be started, and starts the worker. It waits for its end
+/// to remove the
 /// files, with the worker's own directory. The folder is in the first place that takes files and lets programs start: an empty file is a
 /// program that ends well. Where that place is the one for temporary files, the worker keeps its own
 /// files in the folder, too. A locked file in it says that it is used ([`folder`]).

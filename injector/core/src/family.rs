@@ -215,7 +215,8 @@ impl Fits {
     }
 }
 
-/// The lognormal with `share` of the scale and the shape that keeps the mean (the paper "used binary search to identify a shape parameter"):
+/// The lognormal with `share` of the scale and the shape that keeps the mean (the paper "used binary search to identify a shape
+/// parameter"):
 /// share · e^(s'² / 2) = e^(s² / 2), so s'² = s² − 2 ln(share). Others are left as they are.
 fn rescaled(distribution: Distribution, share: f64) -> Distribution {
     let wider = |shape: f64| (shape * shape - 2.0 * share.ln()).sqrt();

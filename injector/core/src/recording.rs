@@ -106,7 +106,8 @@ impl Recording {
         })
     }
 
-    /// A recording of what samples were longer than `less`, in their order; what was shorter is no delay. Each came at its place of `times`;
+    /// A recording of what samples were longer than `less`, in their order; what was shorter is no delay. Each came at its place of
+    /// `times`;
     /// without times each came when the one before it was over, as in a ping-pong. All are nanoseconds.
     ///
     /// # Errors

@@ -149,7 +149,8 @@ pub fn table(distribution: &Distribution, seed: u64) -> Made {
     table_of(&slices, &distribution.to_string(), seed)
 }
 
-/// A table of these 4,096 delays in nanoseconds, put in an order drawn from `seed`, that came from `origin`. Rounding to whole nanoseconds carries
+/// A table of these 4,096 delays in nanoseconds, put in an order drawn from `seed`, that came from `origin`. Rounding to whole
+/// nanoseconds carries
 /// its error to the next entry, so that the mean is kept.
 pub fn table_of(delays: &[f64], origin: &str, seed: u64) -> Made {
     let (mut raised, mut lowered) = (0, 0);

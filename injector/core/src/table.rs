@@ -275,7 +275,7 @@ fn read_line(line: &str, unit: DelayUnit, row: &mut [u32]) -> Result<(), String>
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     if words.len() != PER_LINE {
         return Err(format!(
-            "a line of a table has {PER_LINE} integers, and this one {}",
+            "this line has {}; a line of a table must have {PER_LINE} integers",
             words.len()
         ));
     }

@@ -107,7 +107,8 @@ impl Comparison {
     /// Compares.
     ///
     /// # Errors
-    /// The recordings have different thresholds or intervals, or no CPU in common; one side has one recording and the other several; or alpha
+    /// The recordings have different thresholds or intervals, or no CPU in common; one side has one recording and the other several; or
+    /// alpha
     /// is not between 0 and 1.
     pub fn of(a: &[NoiseReport], b: &[NoiseReport], alpha: f64) -> Result<Self, Error> {
         let first = check(a, b)?;

@@ -38,7 +38,8 @@ pub struct Drift {
 /// With so many nodes or more, their own part is told from what pairs have beyond.
 pub const NODES: usize = 4;
 
-/// Holds the measurements of `nodes` nodes against those of then, by the share `gate`. All decisions are read together at the level `alpha`.
+/// Holds the measurements of `nodes` nodes against those of then, by the share `gate`. All decisions are read together at the level
+/// `alpha`.
 ///
 /// # Errors
 /// The gate is 0, or `alpha` is not between 0 and 1.

@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::positive::{Component, Mixture, Positive};
 
-/// The least standard deviation of a logarithm: without a floor the likelihood grows without bound as a lognormal closes in on one sample (Day
+/// The least standard deviation of a logarithm: without a floor the likelihood grows without bound as a lognormal closes in on one sample
+/// (Day
 /// 1969, "Estimating the components of a mixture of normal distributions"). Two percent is what a clock's steps are to a delay.
 const FLOOR: f64 = 0.02;
 /// The number of rounds that show which start is the best. The best goes on to the end (Biernacki, Celeux and Govaert 2003, "Choosing
@@ -22,7 +23,8 @@ struct Bin {
 
 /// Fits a mixture of `count` lognormals to samples above 0 in ascending order: the best of several starts.
 ///
-/// Dempster, Laird and Rubin 1977, "Maximum likelihood from incomplete data via the EM algorithm", section 4.3, on the logarithms, gathered in
+/// Dempster, Laird and Rubin 1977, "Maximum likelihood from incomplete data via the EM algorithm", section 4.3, on the logarithms,
+/// gathered in
 /// 4,096 bins.
 ///
 /// # Errors

@@ -140,7 +140,8 @@ fn weibull(sorted: &[f64], logarithms: &Logarithms) -> Positive {
 }
 
 /// The likelihood profiled over θ = ξ / σ: for a given θ the best ξ is the mean of ln(1 + θ x), and the likelihood a sample is
-/// −ln(ξ / θ) − ξ − 1 (Grimshaw 1993, "Computing maximum likelihood estimates for the generalized Pareto distribution", section 2). It has no
+/// −ln(ξ / θ) − ξ − 1 (Grimshaw 1993, "Computing maximum likelihood estimates for the generalized Pareto distribution", section 2). It
+/// has no
 /// maximum for shapes under −1; where it is greatest from a shape of 1 on, the family has no mean.
 fn generalised_pareto(sorted: &[f64]) -> Result<Positive, Error> {
     let most = sorted[sorted.len() - 1];

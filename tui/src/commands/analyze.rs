@@ -14,17 +14,17 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
-    /// Name of the first runs (a), without the repetition, such as packet-rtt-udp.none. The command then compares runs and
+    /// Name of the first runs (a), without the number of the repetition, such as packet-rtt-udp.none. The command then compares runs and
     /// prints no tables
     #[arg(long, requires = "b")]
     a: Option<String>,
     /// Name of the second runs (b)
     #[arg(long, requires = "a")]
     b: Option<String>,
-    /// The figure of a run that is compared: mean, median, p99 or p999
+    /// The statistic of a run to compare: mean, median, p99 or p999
     #[arg(long, default_value = "median", requires = "a")]
     figure: Figure,
-    /// Ask whether b is slower by more than this; if it is, the exit status is 1, and 4 if that is undecided
+    /// Ask whether b is slower by more than this. Exit status 0: no; 1: yes; 4: undecided
     #[arg(long, default_value = "0%", requires = "a")]
     slower_by: Percent,
     #[arg(long, value_enum, default_value_t)]

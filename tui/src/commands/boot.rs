@@ -11,7 +11,7 @@ use crate::output::{self, Format};
 /// The verbs of `jitterlab boot`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Say what this appliance did when it booted, and how long it took
+    /// Say what this node did when it booted from the boot image, and how long that took
     Report {
         #[arg(long, value_enum, default_value_t)]
         format: Format,

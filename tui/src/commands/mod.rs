@@ -56,7 +56,7 @@ commands! {
         /// Compare a result folder with an earlier one, or merge folders
         #[command(subcommand)]
         Results => results,
-        /// Show the lab in a terminal. `jitterlab` without arguments does the same
+        /// Show nodes, measurements and experiments in a terminal. `jitterlab` without arguments does the same
         Ui => ui,
     }
     "Delay a program" {
@@ -82,7 +82,7 @@ commands! {
         /// Show this node's hardware
         #[command(subcommand)]
         Node => node,
-        /// Set up a node for measurements, verify that, and restore it
+        /// Set up a node for measurements, verify the settings, restore the old ones
         #[command(subcommand)]
         Tune => tune,
         /// Find what interrupts a busy CPU, and for how long

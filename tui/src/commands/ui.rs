@@ -23,10 +23,10 @@ pub struct Command {
     /// Print what this screen shows, without a terminal: Node, Noise, Suites, Live, Injector, Messages, Results, Validate or Log
     #[arg(long, value_name = "SCREEN")]
     print: Option<String>,
-    /// How long that screen is watched first
+    /// With --print: how long to watch before printing
     #[arg(long, default_value = "3s", requires = "print")]
     watch: Nanos,
-    /// Press these keys after that, and watch as long again: characters, and names such as Enter, Esc, Space, Down
+    /// With --print: keys to press after --watch, followed by another --watch: characters, and names such as Enter, Esc, Space, Down
     #[arg(long, value_delimiter = ' ', requires = "print")]
     keys: Vec<Key>,
     /// Columns and rows of what is printed
@@ -56,7 +56,7 @@ pub fn has_terminal() -> bool {
 pub fn run(command: Command) -> Result<Exit, Failure> {
     if command.print.is_none() && !has_terminal() {
         return Err(Failure::input(
-            "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, \
+            "the terminal UI needs a terminal as its stdin and stdout; without a terminal, use `jitterlab run`, \
              `check`, `noise run` and `ui --print SCREEN`",
         ));
     }

@@ -15,7 +15,7 @@ pub struct Setting {
     pub over: cases::Setting,
     /// The protocol.
     pub protocol: Protocol,
-    /// Most transactions under way at once.
+    /// Maximum number of transactions under way.
     pub window: u8,
     /// The faults that this end makes of what it sends, as they are told; none: it makes none.
     #[serde(deserialize_with = "Option::deserialize")]

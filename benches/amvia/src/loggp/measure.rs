@@ -165,7 +165,7 @@ struct Bench<'a, N> {
     /// What time it is, in ticks of the clock.
     now: N,
     clock: &'static Clock,
-    /// Most transactions under way at once.
+    /// Maximum number of transactions under way.
     most: usize,
     under_way: VecDeque<Transaction>,
     done: u64,

@@ -40,7 +40,7 @@ pub struct Schedule {
     pub costs: Costs,
     /// The time of a request at the target beside o_r and what is sent for it: its handler, in nanoseconds.
     pub handler: f64,
-    /// Most transactions under way at once.
+    /// Maximum number of transactions under way.
     pub window: usize,
     /// The delay that is injected, if there is one.
     pub injected: Option<Injected>,

@@ -27,7 +27,7 @@ pub struct Comparison {
     pub protocol: Protocol,
     /// The carrier of the frames.
     pub over: Over,
-    /// The timeout, which is fixed.
+    /// Timeout before a message is sent again; it does not adapt.
     pub timeout: Nanos,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
@@ -35,7 +35,7 @@ pub struct Comparison {
     pub simulated: u64,
     /// Most transactions with faults in each experiment.
     pub measured: u64,
-    /// Draws faults and simulations.
+    /// Seed of the faults and of the simulation.
     pub seed: u64,
 }
 

@@ -30,7 +30,7 @@ pub struct Asked {
     pub failing: Vec<Failing>,
     /// The failures that the one number assumes, beside [`ASSUMED`].
     pub assumed: Vec<Assumed>,
-    /// The timeout, which is fixed.
+    /// Timeout before a message is sent again; it does not adapt.
     pub timeout: Nanos,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
@@ -38,7 +38,7 @@ pub struct Asked {
     pub simulated: u64,
     /// Most transactions with failures in each experiment.
     pub measured: u64,
-    /// Draws faults and simulations.
+    /// Seed of the faults and of the simulation.
     pub seed: u64,
 }
 

@@ -69,10 +69,7 @@ fn check_repetitions(experiment: &Experiment) -> Checked<'_> {
     ];
     if experiment.repetitions != Repetitions::Auto {
         return match of_auto.into_iter().find(|(_, is_there)| *is_there) {
-            Some((key, _)) => wrong(
-                &[Key(key)],
-                "it belongs to `repetitions: auto`: a fixed number of repetitions has no effect to resolve",
-            ),
+            Some((key, _)) => wrong(&[Key(key)], "it works only with `repetitions: auto`"),
             None => Ok(()),
         };
     }

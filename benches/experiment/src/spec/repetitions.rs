@@ -15,7 +15,8 @@ pub enum Repetitions {
 }
 
 impl Repetitions {
-    /// Blocks of a pilot. From so many on, runs that are repeated until they are enough find 6.2 % of changes that are not there at a level of 5 %
+    /// Blocks of a pilot. From so many on, runs that are repeated until they are enough find 6.2 % of changes that are not there at a
+    /// level of 5 %
     /// (`benches/experiment/tests/enough.rs`).
     pub const PILOT: u32 = 8;
     /// More than these are not done.

@@ -140,7 +140,8 @@ impl Kept {
         hosts.iter().map(String::as_str)
     }
 
-    /// Holds the hosts of a validation, as they were before any was replaced, against it: by the minimum effect and the level of significance of the validation.
+    /// Holds the hosts of a validation, as they were before any was replaced, against it: by the minimum effect and the level of
+    /// significance of the validation.
     ///
     /// # Errors
     /// The minimum effect is 0.

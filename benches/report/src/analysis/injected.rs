@@ -8,7 +8,8 @@ use crate::analysis::packet::made::MadeTable;
 use crate::words;
 
 /// Mean and standard deviation of what is injected at a level, in nanoseconds. Delays of a table are whole nanoseconds; what
-/// constant ones vary by is left from rounding, and counts as nothing. None of a replay: its delays depend on the stretch, and on when a program sends.
+/// constant ones vary by is left from rounding, and counts as nothing. None of a replay: its delays depend on the stretch, and on when a
+/// program sends.
 pub fn moments_ns(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
     let (mean, std) = match level {
         Level::Injected {
@@ -38,7 +39,8 @@ pub fn varied(level: Level) -> String {
     }
 }
 
-/// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`. Delays without known moments are
+/// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`. Delays without known
+/// moments are
 /// those of a load: `delays that imitate load 48 % (replay)`.
 pub fn called(
     level: Level,

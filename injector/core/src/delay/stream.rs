@@ -123,7 +123,8 @@ impl Stream {
     }
 
     /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook calls this before
-    /// [`Injection::before_send`], each time or never, because looking the delay up takes hundreds of nanoseconds where what is needed for it
+    /// [`Injection::before_send`], each time or never, because looking the delay up takes hundreds of nanoseconds where what is needed
+    /// for it
     /// has left the processor's caches, as it has after a long wait or where something else ran meanwhile.
     #[inline(always)]
     pub fn enter(&self, now: u64) {

@@ -47,10 +47,11 @@ pub struct Call {
     /// Requests, one after the other
     #[arg(long, default_value = "1", value_parser = count::<u64>(1..=1_000_000_000))]
     count: u64,
-    /// Wait so long for each request; then ask the target, for as long again, what became of it
+    /// Wait this long for each reply; then ask the target what became of the request, for the same time
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
-    /// The name of this endpoint, which no other may have [default: client-HOST-USER-N, N being the first number that is free; with --log, which belongs to one name: client]
+    /// The name of this endpoint, which no other may have [default: client-HOST-USER-N, N being the first number that is free; with
+    /// --log, which belongs to one name: client]
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub struct End {
     /// acknowledgement) or two-way (request, reply)
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
-    /// Most transactions under way at once, in each direction
+    /// Maximum number of transactions under way, in each direction
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
     window: u8,
     /// Longest message
@@ -45,13 +45,13 @@ pub struct End {
     /// Longest wait before a message is sent again; --min-rto of the same length makes all waits equal
     #[arg(long, default_value = "1s", value_parser = span)]
     max_rto: Nanos,
-    /// Faults that this endpoint makes of what it sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7
+    /// Faults in the messages that this endpoint sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
-    /// What the log survives: none (it is memory), process (kill -9 too) or power (a power cut)
+    /// Durability of the log: none (kept in memory), process (survives kill -9) or power (survives a power cut)
     #[arg(long, default_value_t = Durability::None)]
     durability: Durability,
-    /// File of the log; it is made where it is not there
+    /// Log file; it is created if it is missing
     #[arg(long)]
     log: Option<PathBuf>,
     #[command(flatten)]

@@ -36,7 +36,7 @@ struct Ends {
     /// acknowledgement) or two-way (request, reply)
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
-    /// Most transactions under way at once
+    /// Maximum number of transactions under way
     #[arg(long, default_value_t = WINDOW, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
     window: u8,
     /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
@@ -75,7 +75,7 @@ pub struct Rtt {
     /// Number of transactions, as in 10k or 1M [default: 100k]
     #[arg(long, value_parser = count::<u64>(1..=1 << 27))]
     count: Option<u64>,
-    /// How long to measure, in place of a number
+    /// Measure for this time, in place of --count
     #[arg(long, value_parser = span)]
     duration: Option<Nanos>,
     /// Warm-up time; its measurements are discarded
@@ -110,7 +110,7 @@ pub struct Loggp {
     /// Size of a request and of its reply
     #[arg(long, default_value_t = rtt::SIZE)]
     size: Bytes,
-    /// How often everything is measured: intervals are made from the differences
+    /// Number of repetitions; the confidence intervals come from their spread
     #[arg(long, default_value_t = 20, value_parser = count::<u32>(2..=10_000))]
     blocks: u32,
 }

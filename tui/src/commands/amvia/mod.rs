@@ -22,9 +22,9 @@ pub enum Command {
     Rtt(measure::Rtt),
     /// Measure transactions and bytes a second, with the window kept full
     Bandwidth(measure::Bandwidth),
-    /// Measure what a frame costs (LogGP: o_s, o_r, L, g and G), and check it with delays of known effect
+    /// Measure the LogGP parameters (o_s, o_r, L, g and G), and check them by adding known delays
     Loggp(measure::Loggp),
-    /// Compare three answers to what bit errors cost: a model, a simulation and an experiment; exit status 1 if they differ
+    /// Estimate the cost of bit errors by a model, a simulation and an experiment, and compare the three; exit status 1 if they differ
     Performability(performability::Options),
     /// Show the transactions in the log of an endpoint, by state, or set the log aside
     Status(status::Status),

@@ -32,35 +32,35 @@ pub struct Options {
     /// Components that fail, one after the other: application, library, kernel, nic, wire, switch
     #[arg(long, value_delimiter = ',')]
     component: Vec<Component>,
-    /// Chances that a component fails for a message that passes [default: 1e-4,1e-3,1e-2]
+    /// Probabilities that a component fails, for each message [default: 1e-4,1e-3,1e-2]
     #[arg(long, value_delimiter = ',', requires = "component", value_parser = chance)]
     chance: Vec<f64>,
-    /// Mean time between two crashes of a target; the last table has a line for each bit error rate
+    /// Mean time between two crashes of a target, for the last table
     #[arg(long, value_parser = span)]
     up: Option<Nanos>,
-    /// Time until it is repaired, on the mean [default: a spare takes its place at once]
+    /// Mean time to repair a target [default: a spare takes its place at once]
     #[arg(long, requires = "up", value_parser = span)]
     repair: Option<Nanos>,
-    /// CPU of the thread that makes requests [default: any CPU; on a tuned node, a free CPU that is reserved for measurements for
-    /// each of the two threads]
+    /// CPU of the thread that makes requests [default: any CPU; on a tuned node, each of the two threads gets a free CPU of those
+    /// reserved for measurements]
     #[arg(long, requires = "server_cpu")]
     cpu: Option<usize>,
-    /// CPU of the thread that answers: another one, since both poll
+    /// CPU of the thread that answers; it must differ from --cpu, since both threads poll
     #[arg(long, requires = "cpu")]
     server_cpu: Option<usize>,
-    /// The timeout, which is fixed
+    /// Timeout before a message is sent again; it does not adapt
     #[arg(long, default_value = "1ms", value_parser = span)]
     timeout: Nanos,
     /// Size of a request, and of a reply
     #[arg(long, default_value = "32B")]
     size: Bytes,
-    /// Most transactions with failures in each experiment, as in 10k or 1M
+    /// Maximum number of transactions with failures in each experiment, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
     measured: u64,
     /// Transactions of each simulation, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
     simulated: u64,
-    /// Draws faults and simulations
+    /// Seed of the faults and of the simulation
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     #[arg(long, value_enum, default_value_t)]

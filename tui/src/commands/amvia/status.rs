@@ -22,7 +22,7 @@ pub struct Status {
     /// List each transaction
     #[arg(long)]
     all: bool,
-    /// Rename the log to LOG.aside-1, or the first number that is free, so that its endpoint begins a new one. What became of
+    /// Rename the log to LOG.aside-N (the first free N); its endpoint then begins a new log. What became of
     /// the transactions in it is then unknown to the endpoint for good; no endpoint may have it open
     #[arg(long, conflicts_with = "all")]
     set_aside: bool,

@@ -106,7 +106,8 @@ fn unfit(survey: &Survey) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// Whether noise on these CPUs says something of the node: not on a copy of a tree, nor where they are emulated. `None` if that cannot be read.
+/// Whether noise on these CPUs says something of the node: not on a copy of a tree, nor where they are emulated. `None` if that cannot be
+/// read.
 fn has_noise(system: &System) -> Option<bool> {
     if !system.is_live() {
         return Some(false);
@@ -126,7 +127,8 @@ fn heard(system: &System, survey: &Survey, duration: Nanos) -> Fit {
     }
 }
 
-/// Whether the CPUs of a node are quiet. They are not if they are too noisy twice. Only an idle node is listened to: a job would be disturbed, and be what
+/// Whether the CPUs of a node are quiet. They are not if they are too noisy twice. Only an idle node is listened to: a job would be
+/// disturbed, and be what
 /// is measured.
 fn quiet(standing: &Standing, mut listen: impl FnMut() -> Fit) -> Fit {
     if !standing.is_idle() {

@@ -80,7 +80,7 @@ pub fn of(address: Address) -> Result<Program, Failure> {
     match programs.iter().position(|program| address.names(program)) {
         Some(index) => Ok(programs.swap_remove(index)),
         None if others.is_empty() => Err(Failure::input(format!(
-            "no program is under injection, so none has the pid {address}"
+            "no program is being delayed, so there is none with pid {address}"
         ))),
         None => Err(Failure::input(format!(
             "no program with pid {address} is under injection; there are {}",

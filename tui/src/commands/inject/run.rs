@@ -37,8 +37,8 @@ pub struct Run {
     /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Each send takes the next recorded delay. Without this option, a send takes the delay that was recorded at the same
-    /// time since the start
+    /// Each send takes the next recorded delay. Without this option, a send takes the delay that was recorded at the same time after the
+    /// start of the recording
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
     /// Each MPI rank starts at its own place in the recording [default: all ranks start at the same place]
@@ -54,7 +54,7 @@ pub struct Run {
     /// pace: the delay is the least time between two sends
     #[arg(long, default_value = "spin")]
     mode: Mode,
-    /// Random number generator: pcg, or lcg (that of the latency-variation paper)
+    /// Random number generator: pcg, or lcg (as in the paper on latency variation that docs/distributions.md names)
     #[arg(long, default_value = "pcg", conflicts_with = "replay")]
     generator: GeneratorKind,
     /// Unit of a table file that has no header line: ns or spins

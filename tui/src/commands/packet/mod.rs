@@ -24,7 +24,7 @@ use link::AdapterOptions;
 pub enum Command {
     /// List the cases and the transports of this machine
     List(list::List),
-    /// Measure a case
+    /// Run a measurement that `packet list` shows
     Run(Box<run::Run>),
     /// Run the server that `packet run` measures against
     Serve(Serve),

@@ -19,7 +19,7 @@ pub struct OpenLoop {
     /// With --rate: the gaps between messages: fixed or exponential [default: fixed]
     #[arg(long, requires = "rate")]
     gaps: Option<Spacing>,
-    /// With --gaps exponential: their seed [default: 1]
+    /// Seed of the exponential gaps [default: 1]
     #[arg(long, requires = "rate")]
     seed: Option<u64>,
 }

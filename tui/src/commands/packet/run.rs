@@ -69,7 +69,7 @@ pub struct Run {
     wait: Option<Wait>,
     #[command(flatten)]
     open: OpenLoop,
-    /// Most messages in flight. Used by bandwidth, bidirectional, overhead, buffer-reuse, and rtt with --rate [default: 100;
+    /// Maximum number of messages in flight. Used by bandwidth, bidirectional, overhead, buffer-reuse, and rtt with --rate [default: 100;
     /// rtt with --rate: 1024]
     #[arg(long, value_parser = count::<u32>(1..=MOST_WINDOW.into()))]
     window: Option<u32>,
@@ -95,7 +95,7 @@ pub struct Run {
     /// rtt: write every round trip to this file, as Parquet, or as text if its name ends in .csv
     #[arg(long)]
     samples: Option<PathBuf>,
-    /// rtt: also print how often round trips of each size occurred
+    /// rtt: also print a histogram of the round-trip times
     #[arg(long)]
     histogram: bool,
     #[arg(long, value_enum, default_value_t)]

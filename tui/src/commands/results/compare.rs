@@ -13,18 +13,18 @@ use crate::output::{self, Format};
 /// Options of `results compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 everything is within the gate for certain, 1 something is slower for certain, 4 undecided \
-                        (it is said why), 2 wrong input."
+    after_help = "Exit status: 0 everything is within the gate for certain, 1 something is slower for certain, 2 wrong input, \
+                  4 undecided; the output says why."
 )]
 pub struct Compare {
     /// The kept result folder (a)
     a: PathBuf,
-    /// The result folder that is held against it (b)
+    /// The result folder to compare with it (b)
     b: PathBuf,
     /// The share by which b may be slower than a
     #[arg(long, default_value = "5%")]
     gate: Percent,
-    /// The figure of a run that is compared: mean, median, p99 or p999
+    /// The statistic of a run to compare: mean, median, p99 or p999
     #[arg(long, default_value = "median")]
     figure: Figure,
     #[arg(long, value_enum, default_value_t)]

@@ -9,9 +9,9 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab results`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Is anything slower than in a kept folder, by more than a gate?
+    /// Is anything slower than in an earlier result folder, by more than a given share?
     Compare(compare::Compare),
-    /// How many repetitions does such a comparison take?
+    /// How many repetitions does `results compare` need?
     Plan(plan::Plan),
     /// Merge folders of one experiment into a new one
     Merge(merge::Merge),

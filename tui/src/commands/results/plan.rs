@@ -18,7 +18,7 @@ pub struct Plan {
     /// The share by which something may be slower
     #[arg(long, default_value = "5%")]
     gate: Percent,
-    /// The figure of a run that will be compared: mean, median, p99 or p999
+    /// The statistic of a run that will be compared: mean, median, p99 or p999
     #[arg(long, default_value = "median")]
     figure: Figure,
     #[arg(long, value_enum, default_value_t)]

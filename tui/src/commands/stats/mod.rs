@@ -21,7 +21,7 @@ use crate::output::{self, Format, time_of};
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Compare two sets of samples, or several recordings of each of two systems
+    /// Compare two sets of samples, or two systems with several recordings each
     Compare(Compare),
 }
 
@@ -54,7 +54,7 @@ pub struct Compare {
     /// Recordings of the second system
     #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "recordings_a")]
     recordings_b: Vec<PathBuf>,
-    /// The figure of each recording that is compared: mean, median, p99 or p999
+    /// The statistic of each recording to compare: mean, median, p99 or p999
     #[arg(long, default_value_t, conflicts_with = "first")]
     figure: Figure,
     /// Compare the samples directly. This is valid only if each sample comes from its own run
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Vec<f64>, Failure> {
     // One sample says nothing of how the next would differ.
     if samples.len() < 2 {
         return Err(Failure::input(format!(
-            "{} holds {} sample; a comparison needs at least 2 of each",
+            "{} holds {} sample; a comparison needs at least 2 in each file",
             path.display(),
             samples.len()
         )));

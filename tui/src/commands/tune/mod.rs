@@ -48,7 +48,8 @@ pub struct Target {
 /// What is asked of it.
 #[derive(clap::Args)]
 struct Wanted {
-    /// Which settings are changed: measure (all that reduce disturbance of microsecond measurements), reversible (those of them that need no
+    /// Which settings are changed: measure (all that reduce disturbance of microsecond measurements), reversible (those of them that need
+    /// no
     /// reboot, and that a reboot undoes) or paper (those of the latency-variation paper)
     #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
     profile: Profile,
@@ -58,7 +59,7 @@ struct Wanted {
     /// Number of measuring programs or MPI ranks; each gets a core [default: as many as possible]
     #[arg(long)]
     ranks: Option<usize>,
-    /// Network interface or RDMA device that they use [default: the nearest and fastest]
+    /// Network interface or RDMA device that the measurements use [default: the nearest and fastest]
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]

@@ -175,7 +175,8 @@ fn agent(scene: Scene, mpi: &Mpi) -> String {
     script
 }
 
-/// A line of shell that runs the command in `$@` on another host, of this name, and ends with it. The command is meant for a shell; names and paths
+/// A line of shell that runs the command in `$@` on another host, of this name, and ends with it. The command is meant for a shell; names
+/// and paths
 /// of the experiment file hold nothing that one would read more into.
 fn enter(name: &str, host: &Host, trust: Trust) -> Option<String> {
     match &host.at {

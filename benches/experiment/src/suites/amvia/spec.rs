@@ -48,7 +48,7 @@ pub struct AmviaCase {
     /// Sizes of requests, of bandwidth [default: as `jitterlab amvia bandwidth` has them].
     #[serde(default)]
     pub sizes: Vec<Bytes>,
-    /// Most transactions under way at once, of all but performability [default: 16].
+    /// Maximum number of transactions under way, of all but performability [default: 16].
     pub window: Option<u8>,
     /// Faults that both ends make of what they send, of all but performability [default: none].
     pub faults: Option<String>,
@@ -63,7 +63,7 @@ pub struct AmviaCase {
     /// Chances that each fails for a message that passes, of performability [default: 1e-4, 1e-3, 1e-2].
     #[serde(default)]
     pub chances: Vec<f64>,
-    /// The timeout, which is fixed, of performability [default: 1ms].
+    /// Timeout before a message is sent again; it does not adapt, of performability [default: 1ms].
     pub timeout: Option<Nanos>,
     /// Transactions of each experiment and of each simulation at most, of performability [default: 1,000,000].
     pub transactions: Option<u64>,
@@ -245,7 +245,7 @@ impl AmviaCase {
         }
         let [warmup, duration] = self.times();
         if duration.0 < 1_000_000 {
-            return wrong(&inside("duration"), "a run takes at least 1ms");
+            return wrong(&inside("duration"), "a run must last at least 1ms");
         }
         check_time(warmup, &inside("warmup"))?;
         check_time(duration, &inside("duration"))

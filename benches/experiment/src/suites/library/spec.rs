@@ -158,7 +158,7 @@ impl Case for LibraryCase {
             (None, None) => return wrong(at, "it needs a `duration` or a number of `iterations`"),
             (_, Some(Count(0))) => return wrong(&inside("iterations"), "there is at least one"),
             (Some(time), _) if time.0 < 1_000_000 => {
-                return wrong(&inside("duration"), "a run takes at least 1ms");
+                return wrong(&inside("duration"), "a run must last at least 1ms");
             }
             (time, _) => check_time(time.unwrap_or(Nanos(0)), &inside("duration"))?,
         }

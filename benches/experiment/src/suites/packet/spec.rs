@@ -227,7 +227,7 @@ impl Case for PacketCase {
             }
         }
         if self.duration.0 < 1_000_000 {
-            return wrong(&inside("duration"), "a run takes at least 1ms");
+            return wrong(&inside("duration"), "a run must last at least 1ms");
         }
         for (key, time) in [("warmup", self.warmup), ("duration", self.duration)] {
             check_time(time, &inside(key))?;

@@ -130,7 +130,8 @@ struct Injector {
     /// The counters of the chosen program when they were last looked at; then, the seconds since it was chosen.
     before: Option<(Address, Totals)>,
     seconds: Sweep<Option<Second>>,
-    /// The distribution that is measured, over the one before the last change, and the source that is shown: the first, until one is chosen.
+    /// The distribution that is measured, over the one before the last change, and the source that is shown: the first, until one is
+    /// chosen.
     picture: Picture,
     source: Option<live::Source>,
 }
