@@ -463,7 +463,7 @@ mod tests {
         let table = Table::of(&[pair(2e6), pair(2e5)]);
         let text = table.to_text();
         assert!(text.contains("2 s (1 to 4)"), "{text}");
-        assert!(text.contains("200000 (100000 to 400000)"), "{text}");
+        assert!(text.contains("200,000 (100,000 to 400,000)"), "{text}");
         let csv = String::from_utf8(table.to_csv().unwrap()).unwrap();
         assert!(csv.contains("2000000,1000000,4000000"), "{csv}");
     }
