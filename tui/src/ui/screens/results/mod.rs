@@ -230,6 +230,10 @@ struct Results {
     folders: Option<Vec<PathBuf>>,
     /// The one that is chosen.
     folder: Option<PathBuf>,
+    /// True since a key was pressed here: the folder stays. Before that, it is the newest one.
+    by_hand: bool,
+    /// The newest folder when that was chosen.
+    known: Option<PathBuf>,
     analysis: Analysis,
     /// The folder that others are compared with, and the comparison that is seen.
     kept: Option<PathBuf>,
@@ -256,6 +260,8 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         looks: false,
         folders: None,
         folder: None,
+        by_hand: false,
+        known: None,
         analysis: None,
         kept: None,
         against: None,
@@ -311,8 +317,19 @@ impl Results {
 
     fn choose_folder(&mut self, folder: PathBuf) {
         self.folder = Some(folder);
+        self.known = self.newest().cloned();
         self.analysis = None;
         self.forget();
+    }
+
+    fn newest(&self) -> Option<&PathBuf> {
+        self.folders.as_ref()?.first()
+    }
+
+    /// The newest folder, where it was made after another one had been chosen.
+    fn newer(&self) -> Option<&PathBuf> {
+        let newest = self.newest().filter(|it| Some(*it) != self.folder.as_ref());
+        newest.filter(|it| Some(*it) != self.known.as_ref())
     }
 
     fn forget(&mut self) {
@@ -322,18 +339,21 @@ impl Results {
     }
 
     fn take_seen(&mut self, seen: &Seen) {
+        self.folders = Some(seen.folders.clone());
+        let newest = self.newest().filter(|it| Some(*it) != self.folder.as_ref());
+        if let Some(newest) = newest.filter(|_| !self.by_hand).cloned() {
+            self.choose_folder(newest);
+        }
         let Some((folder, analysis)) = &seen.opened else {
             self.looks = false;
-            self.folders = Some(seen.folders.clone());
             return;
         };
         // The first of two is told before the folder is analysed.
         self.looks = analysis.is_none();
-        self.folders = Some(seen.folders.clone());
-        let chosen = self.folder.get_or_insert_with(|| folder.clone());
-        if chosen == folder {
+        if self.folder.as_ref() == Some(folder) && analysis.is_some() {
+            let before = self.cases().len();
             self.analysis = analysis.clone();
-            if self.at >= self.cases().len() {
+            if self.cases().len() != before {
                 self.forget();
             }
         }
@@ -426,7 +446,9 @@ impl Screen for Results {
     }
 
     fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
-        match command(self.bindings(), key)? {
+        let does = command(self.bindings(), key)?;
+        self.by_hand = true;
+        match does {
             Does::Choose => self.choose(key),
             Does::Enter => return self.enter(),
             Does::Keep => self.kept = self.folder.clone(),

@@ -1,6 +1,8 @@
 //! The screen by its keys, and as it looks.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use jitterlab_experiment::level::{Level, Phase};
@@ -9,7 +11,8 @@ use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
 use super::table::TextTable;
-use super::watch::{Buckets, Opened, Seen};
+use super::watch::{Buckets, Cache, Look, Opened, Seen};
+use crate::ui::action::Task;
 use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
@@ -288,4 +291,82 @@ fn another_folder_is_chosen_and_analysed() {
     let mut app = app_at("Results");
     tell(&mut app, nothing);
     assert!(picture(&mut app, 80, 24).contains("No results yet"));
+}
+
+const NEWEST: &str = "lab/results/rtt-20261127T050000Z";
+
+/// A newer folder is there, and the one that was looked into is as before.
+fn newer_is_there(app: &mut App) {
+    let folders = [NEWEST].into_iter().chain(FOLDERS);
+    let seen = Seen {
+        folders: folders.map(Into::into).collect(),
+        opened: Some((FOLDERS[0].into(), Some(Ok(Arc::new(opened()))))),
+    };
+    tell(app, seen);
+}
+
+#[test]
+fn a_newer_folder_is_opened_where_nobody_has_chosen() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    newer_is_there(&mut app);
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("is being analysed") && !shown.contains("newer"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn the_folder_that_was_entered_is_named_and_stays_beside_a_newer_one() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    press(&mut app, &[Key::Enter]);
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("suite1-quick-20261126T041500Z") && !shown.contains("newer"),
+        "{shown}"
+    );
+    press(&mut app, &[Key::Down]);
+    newer_is_there(&mut app);
+    let shown = picture(&mut app, 80, 24);
+    let line = "a newer folder: rtt-20261127T050000Z: Esc, then choose it";
+    assert!(
+        shown.contains("suite1-quick-20261126T041500Z") && shown.contains(line),
+        "{shown}"
+    );
+    // The level that was chosen stays so.
+    assert!(shown.contains("b  packet-rtt-tcp.load-20"), "{shown}");
+    fits_anywhere(&mut app);
+    // Whoever goes back to an older one knows of it.
+    press(&mut app, &[Key::Escape, Key::Up]);
+    assert!(picture(&mut app, 80, 24).contains("is being analysed"));
+    press(&mut app, &[Key::Down]);
+    assert!(!picture(&mut app, 80, 24).contains("a newer"));
+}
+
+/// Why a folder cannot be analysed, by the last news of a look.
+fn why(base: &Path, folder: &Path, cache: &Cache) -> String {
+    let look = Look {
+        base: base.into(),
+        folder: Some(folder.into()),
+        cache: Arc::clone(cache),
+    };
+    let mut last = None;
+    Box::new(look).run(&mut |news| last = news.downcast::<Seen>().ok());
+    last.unwrap().opened.unwrap().1.unwrap().unwrap_err()
+}
+
+#[test]
+fn a_folder_is_read_again_after_it_has_got_runs() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("results").join("rtt-20261127T050000Z");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("runs.jsonl"), "").unwrap();
+    let cache = Cache::default();
+    let before = why(base.path(), &folder, &cache);
+    fs::write(folder.join("experiment.yaml"), "name: [").unwrap();
+    assert_eq!(why(base.path(), &folder, &cache), before);
+    fs::write(folder.join("runs.jsonl"), "{}\n").unwrap();
+    assert_ne!(why(base.path(), &folder, &cache), before);
 }

@@ -73,6 +73,15 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         return against.draw(buffer, area, screen.figure, screen.share(), theme);
     }
     let says = |text: &str, style| wrapped(Span::raw(""), text, style, area.width);
+    let head = head_lines(screen, area.width, theme);
+    put_all(buffer, area, &head);
+    let head = u16::try_from(head.len()).unwrap_or(u16::MAX);
+    let head = head.min(area.height);
+    let area = Rect {
+        y: area.y + head,
+        height: area.height - head,
+        ..area
+    };
     let opened = match &screen.analysis {
         None => return put_all(buffer, area, &says("is being analysed", Style::new())),
         Some(Err(error)) => return put_all(buffer, area, &says(error, theme.bad())),
@@ -119,6 +128,20 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         ..text
     };
     put_all(buffer, text, &below);
+}
+
+/// The name of a folder that was entered, and whether there is a newer one.
+fn head_lines(screen: &Results, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let is_entered = screen.inside || screen.table.is_some();
+    let title = screen.folder.as_deref().filter(|_| is_entered);
+    let title = title.map(|it| Line::styled(cut(&name(it), width.into()), theme.heading()));
+    let newer = screen.newer().map(|newer| {
+        let back = if is_entered { "Esc, then " } else { "" };
+        let text = format!("a newer folder: {}: {back}choose it", name(newer));
+        wrapped(Span::raw(""), &text, theme.warning(), width)
+    });
+    let newer = newer.into_iter().flatten();
+    title.into_iter().chain(newer).collect()
 }
 
 /// What levels leave of an area, if that is so many rows.

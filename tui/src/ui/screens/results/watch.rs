@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_base::show::printable;
+use jitterlab_experiment::store::who_fills;
 use jitterlab_report::Analysed;
 use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
@@ -15,6 +16,7 @@ use jitterlab_stats::histogram::Histogram;
 use super::table::TextTable;
 use crate::outcome::Failure;
 use crate::ui::action::{News, Said, Task};
+use crate::ui::files::{Stamp, stamp};
 
 /// The findings in a result folder.
 #[derive(Debug, PartialEq)]
@@ -64,8 +66,8 @@ pub struct Seen {
     pub opened: Option<(PathBuf, Analysis)>,
 }
 
-/// Folders that were analysed.
-pub type Cache = Arc<Mutex<HashMap<PathBuf, Result<Arc<Opened>, String>>>>;
+/// Folders that were analysed, and the state of their runs at that time.
+pub type Cache = Arc<Mutex<HashMap<PathBuf, (Stamp, Result<Arc<Opened>, String>)>>>;
 
 /// A look, for whoever asks for one.
 pub struct Look {
@@ -95,17 +97,18 @@ impl Task for Look {
             return tell(Box::new(seen));
         };
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if !cache.contains_key(&folder) {
+        let now = stamp(&folder.join("runs.jsonl"));
+        // A folder that is being filled is not analysed again after each of its runs.
+        let stays = |then: Stamp| then == now || who_fills(&folder).is_some();
+        if !cache.get(&folder).is_some_and(|(then, _)| stays(*then)) {
             // It takes its time, and the list is there before.
             seen.opened = Some((folder.clone(), None));
             tell(Box::new(seen.clone()));
             let opened = open(&folder).map(Arc::new);
-            cache.insert(
-                folder.clone(),
-                opened.map_err(|it| printable(&it.to_string())),
-            );
+            let opened = opened.map_err(|it| printable(&it.to_string()));
+            cache.insert(folder.clone(), (now, opened));
         }
-        let opened = cache.get(&folder).cloned();
+        let opened = cache.get(&folder).map(|(_, opened)| opened.clone());
         seen.opened = Some((folder, opened));
         tell(Box::new(seen));
     }
