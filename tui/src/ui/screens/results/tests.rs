@@ -11,7 +11,7 @@ use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
 use super::table::TextTable;
-use super::watch::{Buckets, Cache, Look, Opened, Seen};
+use super::watch::{Buckets, Cache, Look, Opened, Seen, missing};
 use crate::ui::action::Task;
 use crate::ui::app::App;
 use crate::ui::keys::Key;
@@ -96,6 +96,7 @@ fn opened() -> Opened {
         answer: "What does a load do to round trips? It lengthens them.".into(),
         tables: vec![table("Round trips", 3), table("Correlations", 90)],
         report: None,
+        missing: None,
     }
 }
 
@@ -369,4 +370,30 @@ fn a_folder_is_read_again_after_it_has_got_runs() {
     assert_eq!(why(base.path(), &folder, &cache), before);
     fs::write(folder.join("runs.jsonl"), "{}\n").unwrap();
     assert_ne!(why(base.path(), &folder, &cache), before);
+}
+
+#[test]
+fn a_folder_says_which_part_of_its_runs_is_missing() {
+    let done = record(Transport::Tcp, Level::None, "none", 1);
+    let mut failed = record(Transport::Udp, Level::None, "none", 1);
+    failed.outcome = Outcome::Failed;
+    let attempts = [failed.clone(), done.clone(), failed];
+    let line = missing(3, &attempts);
+    assert_eq!(line.as_deref(), Some("1 of 3 runs done, 2 attempts failed"));
+    // A run that failed at first was measured.
+    assert_eq!(missing(1, &attempts), None);
+    let mut app = app_at("Results");
+    let opened = Opened {
+        missing: line,
+        ..opened()
+    };
+    told_of(&mut app, opened);
+    for _ in ["its folder", "its levels"] {
+        let shown = picture(&mut app, 80, 24);
+        assert!(
+            shown.contains("1 of 3 runs done, 2 attempts failed"),
+            "{shown}"
+        );
+        press(&mut app, &[Key::Enter]);
+    }
 }

@@ -130,18 +130,20 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
     put_all(buffer, text, &below);
 }
 
-/// The name of a folder that was entered, and whether there is a newer one.
+/// The name of a folder that was entered, the runs that it lacks, and whether there is a newer one.
 fn head_lines(screen: &Results, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let is_entered = screen.inside || screen.table.is_some();
     let title = screen.folder.as_deref().filter(|_| is_entered);
     let title = title.map(|it| Line::styled(cut(&name(it), width.into()), theme.heading()));
+    let says = |text: &str| wrapped(Span::raw(""), text, theme.warning(), width);
+    let missing = screen.opened().and_then(|it| it.missing.as_deref());
     let newer = screen.newer().map(|newer| {
         let back = if is_entered { "Esc, then " } else { "" };
-        let text = format!("a newer folder: {}: {back}choose it", name(newer));
-        wrapped(Span::raw(""), &text, theme.warning(), width)
+        says(&format!("a newer folder: {}: {back}choose it", name(newer)))
     });
-    let newer = newer.into_iter().flatten();
-    title.into_iter().chain(newer).collect()
+    let lines = title.into_iter();
+    let lines = lines.chain(missing.map(says).into_iter().flatten());
+    lines.chain(newer.into_iter().flatten()).collect()
 }
 
 /// What levels leave of an area, if that is so many rows.

@@ -1,13 +1,15 @@
 //! Looks for results, analyses them as `jitterlab analyze` does, and writes what is asked for.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_base::show::printable;
+use jitterlab_experiment::record::{Outcome, RunRecord};
+use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::who_fills;
 use jitterlab_report::Analysed;
 use jitterlab_report::analysis::levels::CaseAtLevel;
@@ -31,6 +33,8 @@ pub struct Opened {
     pub tables: Vec<TextTable>,
     /// The report, where it is written.
     pub report: Option<PathBuf>,
+    /// The runs that were not measured yet, in words; none where all were.
+    pub missing: Option<String>,
 }
 
 /// A histogram of samples in nanoseconds, in little memory: the lowest value of each bucket that is not empty, and its count.
@@ -154,7 +158,25 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         answer: printable(&format!("{} {}", answer.question, answer.sentence)),
         tables: tables.collect(),
         report: report.is_file().then_some(report),
+        missing: missing(
+            Standing::of(analysed.folder.experiment(), analysed.folder.attempts()).runs,
+            analysed.folder.attempts(),
+        ),
     })
+}
+
+/// The runs that were not measured, of so many, after these attempts.
+pub fn missing(runs: usize, attempts: &[RunRecord]) -> Option<String> {
+    let (done, failed): (Vec<_>, Vec<_>) =
+        attempts.iter().partition(|it| it.outcome == Outcome::Done);
+    let done: BTreeSet<&str> = done.iter().map(|it| it.run.as_str()).collect();
+    let failed = match failed.len() {
+        0 => String::new(),
+        1 => ", 1 attempt failed".into(),
+        n => format!(", {n} attempts failed"),
+    };
+    let done = done.len();
+    (done < runs).then(|| format!("{done} of {runs} runs done{failed}"))
 }
 
 /// Writes the report of a folder.
