@@ -123,18 +123,18 @@ impl Hint {
     /// The hint for little room.
     pub fn short(&self) -> String {
         let keys = &self.keys[..self.keys.len().min(2)];
-        format!(
-            "{} {}",
-            keys.iter().map(|key| key.label()).collect::<String>(),
-            self.does
-        )
+        format!("{} {}", labels(keys), self.does)
     }
 
     /// All keys.
     pub fn keys(&self) -> String {
-        let labels: Vec<String> = self.keys.iter().map(|key| key.label()).collect();
-        labels.join(" ")
+        labels(self.keys)
     }
+}
+
+fn labels(keys: &[Key]) -> String {
+    let labels: Vec<String> = keys.iter().map(|key| key.label()).collect();
+    labels.join(" ")
 }
 
 /// The place from which a key leads to another one of so many; none where it means nothing here.

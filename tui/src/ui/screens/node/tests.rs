@@ -223,7 +223,7 @@ fn settings_are_changed_by_root_after_a_question() {
     assert!(letters(&mut app, "a").is_empty());
     let shown = picture(&mut app, 80, 24);
     assert!(shown.contains("vm.stat_interval"), "{shown}");
-    assert!(shown.contains("y yes   nEsc no"), "{shown}");
+    assert!(shown.contains("y yes   n Esc no"), "{shown}");
     assert_eq!(letters(&mut app, "y"), tune("Apply"));
     assert!(letters(&mut app, "v").is_empty());
     assert!(picture(&mut app, 80, 24).contains("nothing was applied"));

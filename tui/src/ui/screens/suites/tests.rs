@@ -363,7 +363,7 @@ fn an_experiment_is_made_from_what_is_chosen() {
     let shown = picture(&mut app, 80, 24);
     let footer = shown.lines().last().unwrap();
     assert!(
-        footer.contains("Enter→ choose what it measures"),
+        footer.contains("Enter → choose what it measures"),
         "{footer}"
     );
     press(&mut app, &[Key::Enter]);
