@@ -346,3 +346,36 @@ fn save(path: PathBuf, text: String, tell: &mut dyn FnMut(News)) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::app::App;
+    use crate::ui::screens::suites::seen::Seen;
+    use crate::ui::testing::{app_at, letters, picture, press, tell};
+
+    /// The new experiment, with keys going to it.
+    fn at_new() -> App {
+        let mut app = app_at("Suites");
+        tell(&mut app, (Seen::default(), true));
+        press(&mut app, &[Key::Enter]);
+        app
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said_in_what_can_be_chosen() {
+        let mut app = at_new();
+        let builder = Builder::new(1);
+        let is_shm = |row: Row| matches!(row, Row::Choice(it) if it.name == "shm");
+        let shm = builder.rows().position(is_shm).unwrap();
+        press(&mut app, &vec![Key::Down; shm - builder.at]);
+        letters(&mut app, " ");
+        let shown = picture(&mut app, 80, 24);
+        assert!(
+            shown.contains("not yet: shm: leave it out, or rtt") && !shown.contains("--wait"),
+            "{shown}"
+        );
+        letters(&mut app, " ");
+        assert!(!picture(&mut app, 80, 24).contains("not yet"));
+    }
+}

@@ -395,7 +395,7 @@ impl Chosen<'_> {
                 partial = self.partial(&runs);
                 Ok((runs.len(), duration(&runs)))
             }
-            Err(FileError::Content { problem, .. }) => Err(problem),
+            Err(FileError::Content { problem, .. }) => Err(self.unwoken().unwrap_or(problem)),
             Err(error) => Err(error.to_string()),
         };
         Plan {
@@ -404,6 +404,20 @@ impl Chosen<'_> {
             cost,
             partial,
         }
+    }
+
+    /// The case that sleeps until a message comes, where shared memory is chosen, in which nothing wakes it.
+    fn unwoken(&self) -> Option<String> {
+        let shm = Transport::Shm.name();
+        let mut transports = self.on(|kind| kind == Kind::Transports);
+        transports.find(|it| it.name == shm)?;
+        let case = self
+            .suite("packet")
+            .find(|it| it.text.contains("wait: block"))?
+            .name;
+        Some(format!(
+            "{shm}: leave it out, or {case}, which sleeps until a message comes: nothing wakes it in shared memory"
+        ))
     }
 
     /// The levels that are chosen and that not all suites are measured at, with those that are.
