@@ -25,6 +25,12 @@ pub fn first_shown(chosen: usize, rows: usize) -> usize {
     (chosen + 1).saturating_sub(rows.max(1))
 }
 
+/// The first of so many rows that are shown of a list, where this one has to be among them: the one that was the first, as far as that can stay.
+pub fn scrolled(first: usize, chosen: usize, rows: usize, of: usize) -> usize {
+    let first = first.min(chosen).min(of.saturating_sub(rows));
+    first.max(first_shown(chosen, rows))
+}
+
 /// A text behind a label, in as many lines as it takes; those after the first are indented as far, or less where that would
 /// leave no room.
 pub fn wrapped(label: Span<'static>, text: &str, style: Style, width: u16) -> Vec<Line<'static>> {

@@ -1,5 +1,6 @@
 //! An experiment that is made, or a file that is edited: what is chosen, and the file that it makes.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,11 +80,13 @@ pub struct Builder {
     groups: Vec<Group>,
     /// The line where one is.
     pub at: usize,
+    /// The first line that was shown when it was drawn last.
+    pub first: Cell<usize>,
     /// The number of times that each run is done.
     pub repetitions: u32,
     /// The place that it measures at, and the one at first.
     pub place: Place,
-    first: Place,
+    initial: Place,
     cpu: u32,
     /// The file that is edited, and what that was when it was opened; nothing where a new one is made.
     file: Option<(PathBuf, Choices)>,
@@ -121,8 +124,9 @@ impl Builder {
         Builder {
             groups,
             at: 1,
+            first: Cell::new(0),
             repetitions,
-            first: place.clone(),
+            initial: place.clone(),
             place,
             cpu,
             file,
@@ -170,7 +174,7 @@ impl Builder {
                 self.repetitions = (self.repetitions + 1).min(MOST);
             }
             Does::Repeat => self.repetitions = (self.repetitions - 1).max(1),
-            Does::Place if hosts.is_empty() && self.first == Place::Here(self.cpu) => {
+            Does::Place if hosts.is_empty() && self.initial == Place::Here(self.cpu) => {
                 let words = "there is no hosts file beside the experiment files";
                 return Some(Action::Say(words.into()));
             }
@@ -196,7 +200,7 @@ impl Builder {
     fn next_place(&mut self, hosts: &[Hosts]) {
         let mut all = vec![Place::Here(self.cpu)];
         let others = hosts.iter().cloned().map(Place::There);
-        for place in [self.first.clone()].into_iter().chain(others) {
+        for place in [self.initial.clone()].into_iter().chain(others) {
             if !all.iter().any(|known| known.has_hosts_of(&place)) {
                 all.push(place);
             }
@@ -377,5 +381,23 @@ mod tests {
         );
         letters(&mut app, " ");
         assert!(!picture(&mut app, 80, 24).contains("not yet"));
+    }
+
+    #[test]
+    fn the_list_scrolls_only_at_its_edges() {
+        let mut app = at_new();
+        press(&mut app, &[Key::End]);
+        let end = picture(&mut app, 80, 24);
+        press(&mut app, &[Key::Up, Key::Up]);
+        assert_eq!(picture(&mut app, 80, 24), end);
+        press(&mut app, &[Key::Home]);
+        let home = picture(&mut app, 80, 24);
+        assert_ne!(home, end);
+        press(&mut app, &[Key::Down, Key::Down]);
+        assert_eq!(picture(&mut app, 80, 24), home);
+        // A larger terminal has as many of the first ones as it has room for.
+        press(&mut app, &[Key::End]);
+        picture(&mut app, 80, 24);
+        assert!(picture(&mut app, 80, 200).contains("[x] rtt"));
     }
 }

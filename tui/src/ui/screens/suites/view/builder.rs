@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::shown::{cut, time};
 use crate::ui::parts::beside;
-use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
+use crate::ui::parts::text::{put, put_all, scrolled, wrapped};
 use crate::ui::screens::suites::builder::{Builder, Row};
 use crate::ui::screens::suites::seen::name;
 use crate::ui::theme::Theme;
@@ -71,7 +71,9 @@ fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, 
     /// Columns for names.
     const NAME: usize = 20;
     let room = usize::from(area.width).saturating_sub(NAME + 1);
-    let first = first_shown(builder.at, area.height.into());
+    let of = builder.rows().count();
+    let first = scrolled(builder.first.get(), builder.at, area.height.into(), of);
+    builder.first.set(first);
     for (at, row) in builder.rows().enumerate().skip(first) {
         let (name, about, style) = match row {
             Row::Group(group) => {
