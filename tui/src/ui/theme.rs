@@ -1,6 +1,6 @@
 //! The abilities of the terminal, and the look of things on it: one place for all colours and characters.
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::picture::is_utf8;
@@ -148,6 +148,10 @@ impl Theme {
             Glyphs::Coarse => coarse,
             Glyphs::Ascii => ascii,
         };
+        if self.glyphs == Glyphs::Ascii {
+            let width = usize::from(buffer.area.width).max(1);
+            buffer.content.chunks_mut(width).for_each(spell_infinity);
+        }
         for cell in &mut buffer.content {
             if let Some(symbol) = other(cell.symbol()) {
                 cell.set_symbol(symbol);
@@ -183,6 +187,25 @@ fn coarse(symbol: &str) -> Option<&'static str> {
         "…" => "~",
         _ => return None,
     })
+}
+
+/// Makes each "∞" of a row "inf": two of the next blanks that are three or more make room for it, or else the end of the row.
+fn spell_infinity(row: &mut [Cell]) {
+    let mut at = 0;
+    while at < row.len() {
+        if row[at].symbol() == "∞" {
+            let style = row[at].style();
+            let rest = &mut row[at..];
+            let is_gap = |cells: &[Cell]| cells.iter().all(|cell| cell.symbol() == " ");
+            let gap = rest.windows(3).position(is_gap);
+            let end = gap.map_or(rest.len(), |gap| gap + 2);
+            rest[1..end].rotate_right(2.min(end - 1));
+            for (cell, letter) in rest[..end].iter_mut().zip(["i", "n", "f"]) {
+                cell.set_symbol(letter).set_style(style);
+            }
+        }
+        at += 1;
+    }
 }
 
 fn ascii(symbol: &str) -> Option<&'static str> {

@@ -15,7 +15,9 @@ use super::watch::{Buckets, Cache, Look, Opened, Seen, missing};
 use crate::ui::action::Task;
 use crate::ui::app::App;
 use crate::ui::keys::Key;
-use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+use crate::ui::testing::{
+    THEMES, app_at, drawn, fits_anywhere, letters, picture, pictures, press, tell,
+};
 
 const FOLDERS: [&str; 2] = [
     "lab/results/suite1-quick-20261126T041500Z",
@@ -396,4 +398,18 @@ fn a_folder_says_which_part_of_its_runs_is_missing() {
         );
         press(&mut app, &[Key::Enter]);
     }
+}
+
+#[test]
+fn infinity_is_spelt_where_there_is_only_ascii() {
+    let mut app = app_at("Results");
+    let mut endless = opened();
+    endless.tables[0].columns[1][1] = "(∞)  ".into();
+    endless.tables[0].columns[2][1] = "∞    ".into();
+    told_of(&mut app, endless);
+    letters(&mut app, "t");
+    let (_, ascii) = THEMES[2];
+    let shown = drawn(&mut app, 80, 24, ascii);
+    let shown: String = shown.content.iter().map(|cell| cell.symbol()).collect();
+    assert!(shown.contains("0      (inf)  inf  "), "{shown}");
 }
