@@ -99,7 +99,7 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         ),
         None => Vec::new(),
     };
-    if !screen.inside || usize::from(area.height) > below.len() + screen.cases().len() + 12 {
+    if !screen.inside || usize::from(area.height) > below.len() + screen.cases().len() + 11 {
         below.push(Line::default());
         below.extend(says(&opened.answer, Style::new()));
         below.extend(match &opened.report {
