@@ -114,13 +114,13 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "repetitions: 2",
         "repetitions: 2\nresolve: 5 %",
         (4, 10),
-        "belongs to `repetitions: auto`",
+        "works only with `repetitions: auto`",
     ),
     (
         "repetitions: 2",
         "repetitions: 2\nat_most: 5min",
         (4, 10),
-        "belongs to `repetitions: auto`",
+        "works only with `repetitions: auto`",
     ),
     (
         "repetitions: 2",
