@@ -150,7 +150,7 @@ fn line_of(before: &[u8]) -> usize {
 
 /// An error that knows whose it is.
 pub trait OfInput {
-    /// Whether what was asked for is wrong, and has to be asked for otherwise; else the system failed.
+    /// True if the request is wrong and has to be made otherwise; else the system failed.
     fn is_of_input(&self) -> bool;
 }
 

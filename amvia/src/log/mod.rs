@@ -2,7 +2,7 @@
 //!
 //! A log has a send pool and a receive pool (Kaur, section 3.2.3) of slots of fixed size. A slot holds one record: the
 //! transaction, its state, and a payload. The payload is written where it stays ([`Log::payload_mut`]), so there is one copy
-//! of it, and [`Log::commit`] makes it hold together with the record. Whoever opens the log later finds the last record that
+//! of it, and [`Log::commit`] makes it hold together with the record. A process that opens the log later finds the last record that
 //! was committed to each slot ([`Log::records`]), wherever the process was killed.
 //! A commit allocates nothing. It makes a system call with [`Durability::Power`] alone.
 //!

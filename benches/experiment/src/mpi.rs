@@ -5,7 +5,7 @@ use crate::scene::Launcher;
 /// The program of ranks.
 pub const PROGRAM: &str = "jitterlab-mpi";
 
-/// The variables for Open MPI's launcher. Whoever runs it as root has decided that already, and more ranks than
+/// The variables for Open MPI's launcher. The user who runs it as root has decided that already, and more ranks than
 /// CPUs are a person's choice, too.
 pub const ENVIRONMENT: [(&str, &str); 3] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),

@@ -45,7 +45,7 @@ pub struct Report {
     pub victim: Option<Victim>,
 }
 
-/// Who sends to whom.
+/// The senders and the receivers of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// Rank k sends to rank k + N/2, for N ranks.
@@ -70,7 +70,7 @@ named!(
 );
 
 impl Pattern {
-    /// Whether rank 0 sends in it, and so sees that its input has ended.
+    /// True if rank 0 sends in it, and so sees that its input has ended.
     pub fn sends_from_0(self) -> bool {
         matches!(self, Pattern::Pairs | Pattern::Alltoall)
     }

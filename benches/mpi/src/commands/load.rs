@@ -15,7 +15,7 @@ use super::{Failure, Format, Wrong, print};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Who sends to whom, for N ranks: pairs (rank k to rank k + N/2), alltoall (each to all others, in turn), rma-incast (all write into
+    /// The senders and receivers, for N ranks: pairs (rank k to rank k + N/2), alltoall (each to all others, in turn), rma-incast (all write into
     /// rank 0's memory), p2p-incast (all to rank 0) or rma-bcast (all read rank 0's memory)
     #[arg(long)]
     pattern: Pattern,

@@ -54,7 +54,7 @@ impl<'a> InputEnd<'a> {
     }
 }
 
-/// True if nothing will be read any more. What is there is read, and thrown away.
+/// True if nothing will be read any more. Data that is there is read, and thrown away.
 fn has_ended() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];

@@ -44,7 +44,7 @@ pub struct Load {
 /// The time that the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 
-/// Whether so many ranks can make a pattern with messages of so many bytes, where rank 0's machine has so many bytes of memory.
+/// True if that many ranks can make the pattern with messages of that many bytes, where rank 0's machine has so much memory.
 ///
 /// # Errors
 /// What they cannot, for people.
