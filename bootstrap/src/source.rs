@@ -158,7 +158,7 @@ fn fetched_until(end: Instant, address: &str) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// True if curl was answered by somebody who has not got it. Who says 5xx may have it in a moment: a server that comes up, or
+/// True if curl was answered by somebody who has not got it. A server that says 5xx may have it in a moment: one that comes up, or
 /// the one before it.
 fn is_refused(error: &Error) -> bool {
     /// curl's exit status when the server answered with a status of 400 or more.

@@ -26,7 +26,7 @@ pub fn skip_part(part: &str, reason: impl Display) {
     say("skipped part", &format!("::{part}"), &reason);
 }
 
-/// Whether root runs this test. If not, the test is skipped, for only root may do what it does: `make network namespaces`.
+/// True if root runs this test. If not, the test is skipped; `to` is what only root may do, as in `make network namespaces`.
 pub fn is_root(to: &str) -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     if !is_root {

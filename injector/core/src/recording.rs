@@ -222,7 +222,7 @@ impl Recording {
     }
 
     /// The delay that came nearest to `time` (nanoseconds since the first). The last one before it will not do: a message that took long
-    /// was the last for as long as it took. Whoever sends at any time would meet it the more often the longer it was, each time in its
+    /// was the last for as long as it took. A send at any time would meet it the more often the longer it was, each time in its
     /// whole length.
     #[inline]
     pub fn at(&self, time: u64) -> u32 {

@@ -47,7 +47,7 @@ const MEASURE: Nanos = Nanos(500_000_000);
 /// True if that many ranks can make the pattern with messages of that many bytes, where rank 0's machine has so much memory.
 ///
 /// # Errors
-/// What they cannot, for people.
+/// The reason why they cannot, for people.
 pub fn check(pattern: Pattern, ranks: usize, message: usize, memory: u64) -> Result<(), String> {
     let taken = |ranks| one_sided(pattern).map_or(0, |way| way.exposed(ranks, message));
     match pattern {

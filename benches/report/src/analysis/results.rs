@@ -80,7 +80,7 @@ macro_rules! suites {
             [$(<super::$suite::Found as Suite>::described(experiment),)+].concat()
         }
 
-        /// What a run measures, for people.
+        /// The name of what a run measures, for people.
         pub fn subject(run: &RunRecord) -> String {
             let of_suite = [$(<super::$suite::Found as Suite>::subject(run),)+];
             let said = of_suite.into_iter().flatten().next();

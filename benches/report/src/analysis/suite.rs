@@ -54,7 +54,7 @@ pub trait Suite: Sized {
     /// A sentence on each of its cases: what was measured, between which hosts, and how.
     fn described(experiment: &Experiment) -> Vec<String>;
 
-    /// What a run measures, for people, where it is one of the suite and the name of its case does not say it.
+    /// The name of what a run measures, for people. None where the run is of another suite, or its case says it.
     fn subject(_run: &RunRecord) -> Option<String> {
         None
     }

@@ -409,7 +409,7 @@ impl Message {
 }
 
 /// Lets an edge-triggered epoll report that the socket at `fd` can be written to. Its lane was full
-/// and has room now, and the system does not know that. Whoever sets this option is taken to have
+/// and has room now, and the system does not know that. A program that sets this option is taken to have
 /// made room. Where the system's buffer is full, `poll` asks it to report when it no longer is.
 pub(super) fn tell_of_room(fd: c_int) {
     let mut about = libc::pollfd {

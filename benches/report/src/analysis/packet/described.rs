@@ -7,7 +7,7 @@ use jitterlab_packet::cases::Case as Kind;
 
 use crate::words;
 
-/// What it measures, between which hosts, and how.
+/// The case in a sentence: its measurement, its hosts and its options.
 pub fn described(case: &PacketCase) -> String {
     let verbs = case.verbs();
     let transports = case.transports.iter().map(|transport| match transport {
