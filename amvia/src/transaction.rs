@@ -216,7 +216,8 @@ pub enum InitiatorState {
     Stale,
     /// The handler has not run and never will. Final.
     NotRun,
-    /// The target was killed between the start and the end of the handler, or has no log of that time. Final.
+    /// The target was killed between the start and the end of the handler, or the handler panicked, or the target has no log of
+    /// that time. Final.
     Indeterminate,
     /// The application has read what became of it.
     Released,
@@ -273,7 +274,7 @@ pub enum TargetState {
     HandlerTimeout,
     /// A question was answered with "not run": it never will.
     Cancelled,
-    /// The process was killed while the handler ran.
+    /// The handler was cut off: it panicked, or its process was killed.
     Indeterminate,
 }
 

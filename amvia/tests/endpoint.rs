@@ -269,15 +269,55 @@ fn a_panic_of_a_handler_comes_out_of_the_poll_and_the_endpoint_goes_on() {
         client.finish(bad, LONG).unwrap();
     }));
     assert!(polled.is_err());
+    assert_eq!(
+        client.finish(bad, LONG).unwrap().to_string(),
+        "<NOT_ACKED, INDETERMINATE>"
+    );
     let good = client.request(peer, ECHO, b"good", Credit::Refuse).unwrap();
     assert_eq!(
         client.finish(good, LONG).unwrap().to_string(),
         "<ACKED, PROCESSED>"
     );
-    assert_eq!(
-        client.status(bad).unwrap().to_string(),
-        "<ACKED, REQUEST_PROCESSING>"
-    );
+}
+
+#[test]
+fn handlers_that_panic_keep_no_slot() {
+    for protocol in [Protocol::Amvia, Protocol::Amudp, Protocol::TwoWay] {
+        let bundle = Bundle::new().unwrap();
+        let (server, client, peer) = pair(&bundle, &options(protocol));
+        server.on(ECHO, |_| panic!("a handler's fault")).unwrap();
+        let window = u64::from(Config::default().window);
+        for made in 0..2 * window {
+            let bad = client.request(peer, ECHO, b"", Credit::Refuse).unwrap();
+            let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                client.finish(bad, LONG).unwrap();
+            }));
+            assert!(polled.is_err(), "{protocol}: {made}");
+            let state = client.finish(bad, LONG).unwrap().to_string();
+            assert_eq!(state, "<NOT_ACKED, INDETERMINATE>", "{protocol}: {made}");
+            client.release(bad).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_panic_at_a_reply_leaves_the_reply() {
+    let bundle = Bundle::new().unwrap();
+    let (server, client, peer) = pair(&bundle, &options(Protocol::Amvia));
+    const HERE: u16 = 7;
+    server
+        .on(ECHO, |call| call.reply_to(HERE, call.bytes()).unwrap())
+        .unwrap();
+    client.on(HERE, |_| panic!("a handler's fault")).unwrap();
+    let sent = client.request(peer, ECHO, b"kept", Credit::Refuse).unwrap();
+    let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        client.finish(sent, LONG).unwrap();
+        while bundle.wait(LONG).unwrap() {}
+    }));
+    assert!(polled.is_err());
+    let kept = client.reply(sent, |reply| reply.to_vec()).unwrap();
+    assert_eq!(kept, b"kept");
+    client.release(sent).unwrap();
 }
 
 #[test]

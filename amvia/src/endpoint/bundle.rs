@@ -236,7 +236,8 @@ impl Shared {
         let sent = match ended {
             Ok(()) => driver.end(&mut running, || self.now()),
             Err(panic) => {
-                driver.abandon(&mut running);
+                // The panic goes out of this poll; an error that lasts comes out of the next.
+                let _ = driver.cut_off(&mut running, self.now());
                 state.running = Some(running);
                 drop(state);
                 resume_unwind(panic);

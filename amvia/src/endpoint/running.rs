@@ -111,12 +111,29 @@ impl Driver {
         Ok(true)
     }
 
-    /// A handler has panicked. The initiator is not told, so that the handler seems to take its time.
-    pub(super) fn abandon(&mut self, running: &mut Running) {
+    /// A handler has panicked: the initiator of a request is told that nobody can know what it did.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn cut_off(
+        &mut self,
+        running: &mut Running,
+        now: Nanos,
+    ) -> Result<(), EndpointError> {
+        let due = running.due;
+        if !due.is_request {
+            // The reply is here all the same.
+            return self.end(running, || now);
+        }
         if let Some(handler) = running.handler.take() {
-            self.handlers.put_back(running.due.handler, handler);
+            self.handlers.put_back(due.handler, handler);
         }
         running.message.clear(&mut *self.transport);
+        let Some(peer) = &mut self.peers[due.peer] else {
+            return Ok(());
+        };
+        peer.connection.cut_off(now, due.slot, &mut self.shared);
+        self.carry_out(due.peer)
     }
 
     /// A handler has ended: its reply goes out, or its transaction is released.

@@ -306,6 +306,16 @@ impl Connection {
         target.handled(link, pool, now, slot, handler, length)
     }
 
+    /// A handler that was started was cut off before its end: whether it had effects nobody can know, and the initiator is told so.
+    pub fn cut_off(&mut self, now: Nanos, slot: Slot, shared: &mut ReplyPool) {
+        let pool = if self.link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            &mut self.own
+        };
+        Target::cut_off(&mut self.link, pool, now, slot);
+    }
+
     /// Does what is due.
     pub fn expire(&mut self, now: Nanos, shared: &mut ReplyPool) {
         if now < self.link.wake {

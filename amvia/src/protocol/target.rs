@@ -14,6 +14,8 @@ pub(super) struct Target {
     done: u64,
     /// Bit `i`: `low + i` will never run and its record is freed (AMUDP).
     not_run: u64,
+    /// Bit `i`: the handler of `low + i` was cut off and its record is freed (AMUDP).
+    cut_off: u64,
 }
 
 impl Target {
@@ -22,6 +24,7 @@ impl Target {
             low: 1,
             done: 0,
             not_run: 0,
+            cut_off: 0,
         }
     }
 
@@ -54,6 +57,7 @@ impl Target {
         let by = (first_incomplete - self.low).min(64) as u32;
         self.done = self.done.checked_shr(by).unwrap_or(0);
         self.not_run = self.not_run.checked_shr(by).unwrap_or(0);
+        self.cut_off = self.cut_off.checked_shr(by).unwrap_or(0);
         self.low = first_incomplete;
         if link.config.protocol == Protocol::Amudp {
             for (_, record) in pool.of(link.peer) {
@@ -124,6 +128,7 @@ impl Target {
         for (freed, reason) in [
             (self.done, Reason::ReplyGone),
             (self.not_run, Reason::NotRun),
+            (self.cut_off, Reason::Indeterminate),
         ] {
             if freed >> (number.sequence - self.low) & 1 == 1 {
                 nack(link, reason);
@@ -300,6 +305,7 @@ impl Target {
     fn free(&mut self, record: &mut Received) {
         let freed = match record.state {
             TargetState::ReplySent | TargetState::HandlerTimeout => &mut self.done,
+            TargetState::Indeterminate => &mut self.cut_off,
             _ => &mut self.not_run,
         };
         if let Some(place) = record.id.sequence.checked_sub(self.low) {
@@ -395,6 +401,22 @@ impl Target {
             link.config.burst,
         );
         Ok(())
+    }
+
+    /// The handler in a slot was cut off.
+    pub(super) fn cut_off(link: &mut Link, pool: &mut ReplyPool, now: Nanos, slot: Slot) {
+        let Some(record) = pool.get_mut(slot).filter(|record| record.is_out) else {
+            return;
+        };
+        record.is_out = false;
+        if record.state != TargetState::Started {
+            return;
+        }
+        record.ends = NEVER;
+        change(link, record, slot, TargetState::Indeterminate);
+        conclude(link, record, now);
+        let attempt = record.attempt;
+        respond(link, record, slot, attempt, Have::default(), 1);
     }
 
     pub(super) fn expire(&mut self, link: &mut Link, pool: &mut ReplyPool, now: Nanos) {
