@@ -15,7 +15,7 @@ cd $work || exit 125
 cp "$SHARE"/{jitterlab,cycles} .
 to=10.7.0.2:7411
 client=0 server=1
-rounds=10
+rounds=40
 
 soft_roce 0
 near=$(gid_index rxe0) far=$(gid_index rxe1)
@@ -44,8 +44,17 @@ theirs() { # theirs PROGRAM COLUMN DIVISOR SIZE OPTIONS…: a figure that it pri
         awk -v column="$column" -v divisor="$divisor" '{ print $column / divisor }' >>theirs
     wait $pid
 }
-middle() { # middle: the median of as many numbers as there are rounds
-    sort -g | sed -n "$(((rounds + 1) / 2))p;$((rounds / 2 + 1))p" | awk '{ sum += $1 } END { print sum / NR }'
+# interval: the median of as many numbers as there are rounds, and its 95 % interval: that of the order statistics whose binomial
+# probability is at least that.
+interval() {
+    sort -g | awk '{ value[NR] = $1 } END {
+        term = 0.5 ^ NR
+        for (low = 0; below + term <= 0.025; low++) {
+            below += term
+            term *= (NR - low) / (low + 1)
+        }
+        print (value[int((NR + 1) / 2)] + value[int(NR / 2) + 1]) / 2, value[low], value[NR + 1 - low]
+    }'
 }
 # Who is first alternates, so that a drift of the machine favours nobody.
 pairs() { # pairs OUR_COMMAND THEIR_COMMAND: into the files ours and theirs
@@ -54,14 +63,19 @@ pairs() { # pairs OUR_COMMAND THEIR_COMMAND: into the files ours and theirs
         if ((i % 2)); then $1 && $2; else $2 && $1; fi
     done
 }
-compare() { # compare WHAT PROGRAM LEAST MOST: what is in the files ours and theirs; the ratio has to lie between
+compare() { # compare WHAT PROGRAM less|more: what is in the files ours and theirs; which of them is better
+    local ratio low high
     paste -d / ours theirs | awk -F / '{ print $1 / $2 }' >ratios
     echo "# $1: ours $(tr '\n' ' ' <ours)"
     echo "# $1: $2 $(tr '\n' ' ' <theirs)"
-    echo "# $1 against $2: $(middle <ours) / $(middle <theirs), ratio $(middle <ratios) (medians of $rounds pairs)"
     is "$2 answered" "$(grep -c . theirs)" $rounds
-    is "$1 against $2: a ratio of $3 to $4" \
-        "$(middle <ratios | awk -v least="$3" -v most="$4" '{ print ($1 >= least && $1 <= most) }')" 1
+    read -r ratio low high < <(interval <ratios)
+    echo "# $1 against $2: $(interval <ours) / $(interval <theirs), ratio $ratio [$low, $high] ($rounds pairs: median, 95 % interval)"
+    # Not worse, or level: the interval holds 1 and the median is within 3 % of it.
+    is "$1: not worse than $2" "$(awk -v better="$3" -v ratio="$ratio" -v low="$low" -v high="$high" 'BEGIN {
+        if (better == "more") { ratio = 1 / ratio; swap = low; low = 1 / high; high = 1 / swap }
+        print (high <= 1 || (low <= 1 && ratio <= 1.03))
+    }')" 1
 }
 
 write() { ours one_way_median_ns 1000 --case rtt --operation write --size 64 --iterations 10000 --warmup-iterations 100; }
@@ -74,9 +88,9 @@ write_bw() { theirs ib_write_bw 4 0.95367431640625 65536 -n 2000; }
 
 pairs write write_lat
 echo "# (a reading of the clock takes us $(field clock_read_ns) ns, and one is in each RTT; perftest reads the TSC)"
-compare "write, one-way medians in us" ib_write_lat 0 1
+compare "write, one-way medians in us" ib_write_lat less
 pairs send send_lat
-compare "send, one-way medians in us" ib_send_lat 0 1
+compare "send, one-way medians in us" ib_send_lat less
 pairs stream write_bw
-compare "write, MB/s" ib_write_bw 1 100
+compare "write, MB/s" ib_write_bw more
 exit $failed
