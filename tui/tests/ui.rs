@@ -464,6 +464,7 @@ fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
     session.press("y");
     session.until("runs 0/3");
     session.press("q");
+    session.until("goes on; `jitterlab ui` shows it again");
     assert_eq!(session.end().code(), Some(0));
     // The UI is gone, and the experiment is not.
     let _gone_on = go(&lines);
@@ -575,5 +576,5 @@ fn without_a_terminal_it_says_so() {
     session.until("nowhere is no folder");
     assert_eq!(session.end().code(), Some(2));
     let output = lab.run("ui --help");
-    assert!(text(&output.stdout).contains("on an appliance"));
+    assert!(text(&output.stdout).contains("the volume of the node"));
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jitterlab_base::show::printable;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::cpus::{anywhere, keep_house, kept_for_measuring};
@@ -13,6 +14,7 @@ use crate::outcome::Failure;
 use crate::stopped::when_stopped;
 use crate::ui::action::Action;
 use crate::ui::app::{App, Input};
+use crate::ui::files::under_way;
 use crate::ui::frame;
 use crate::ui::keys::Key;
 use crate::ui::screen::Base;
@@ -34,6 +36,11 @@ pub fn run(folder: PathBuf) -> Result<(), Failure> {
     let base = base(folder);
     let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
     close();
+    for experiment in under_way(&base.folder.join("results")) {
+        let name = experiment.file_name().unwrap_or_default();
+        let name = printable(&name.to_string_lossy());
+        eprintln!("{name} goes on; `jitterlab ui` shows it again");
+    }
     ended.map_err(Failure::run)
 }
 

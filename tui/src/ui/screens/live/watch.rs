@@ -3,17 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use jitterlab_base::show::printable;
 use jitterlab_experiment::live::{self, Now, Stage};
-use jitterlab_experiment::store::who_fills;
 use jitterlab_live::{Place, Reader, Total};
 
 use crate::ui::action::{News, Task};
+use crate::ui::files::under_way;
 
 /// The source of a measurement: a result folder that is being filled, or the place of a program's pages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,14 +138,8 @@ impl Watcher {
     }
 
     fn experiments(&self) -> Vec<Found> {
-        let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
-        let folders = entries.map(|entry| entry.path());
-        // One that nobody fills was left by a controller that was killed.
-        let is_filled =
-            |folder: &PathBuf| folder.join(live::FILE).is_file() && who_fills(folder).is_some();
-        let mut folders: Vec<PathBuf> = folders.filter(is_filled).collect();
-        folders.sort();
-        let found = folders.into_iter().map(|folder| Found {
+        let folders = under_way(&self.results).into_iter();
+        let found = folders.map(|folder| Found {
             name: printable(&folder.file_name().unwrap_or_default().to_string_lossy()),
             source: Source::Experiment(folder),
         });
