@@ -29,7 +29,7 @@ pub use serde;
 /// enum Inline { Auto, On, Off }
 /// jitterlab_base::named!(Inline, serde, "a choice", Auto => "auto", On => "on", Off => "off");
 /// assert_eq!("off".parse(), Ok(Inline::Off));
-/// assert_eq!("no".parse::<Inline>().unwrap_err().to_string(), "`no` is not a choice: auto, on or off");
+/// assert_eq!("no".parse::<Inline>().unwrap_err().to_string(), "`no` is not a choice; write auto, on or off");
 /// assert_eq!(serde_json::to_string(&Inline::On).unwrap(), r#""on""#);
 /// assert_eq!(serde_json::from_str::<Inline>(r#""auto""#).unwrap(), Inline::Auto);
 /// ```
@@ -68,7 +68,7 @@ macro_rules! named {
                 let named = Self::ALL.into_iter().find(|value| value.name() == text);
                 named.ok_or_else(|| $crate::units::UnitError {
                     text: text.into(),
-                    expected: concat!($what, ": ", $crate::named!(@list $($name),+)),
+                    expected: concat!($what, "; write ", $crate::named!(@list $($name),+)),
                 })
             }
         }
@@ -206,6 +206,6 @@ mod tests {
         }
         assert_eq!(format!("{:>8}|", Ours::Barrier), " barrier|");
         let error = "Barrier".parse::<Ours>().unwrap_err().to_string();
-        assert_eq!(error, "`Barrier` is not a case: ping-pong or barrier");
+        assert_eq!(error, "`Barrier` is not a case; write ping-pong or barrier");
     }
 }

@@ -33,7 +33,7 @@ pub struct UnitError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
-const DURATION: &str = "a duration: a number and one of ns, us, ms, s, min, h, as in `250us`";
+const DURATION: &str = "a duration; write a number and one of ns, us, ms, s, min, h, as in `250us`";
 const TIME_UNITS: [(&str, f64); 7] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -105,9 +105,9 @@ impl fmt::Display for Nanos {
 pub struct Bytes(pub u64);
 
 const SIZE: &str =
-    "a size: a number of bytes, or a number and one of B, KiB, MiB, GiB (or K, M, G)";
+    "a size; write a number of bytes, or a number and one of B, KiB, MiB, GiB (or K, M, G)";
 const SIZE_WITH_UNIT: &str =
-    "a size: a number and one of B, KiB, MiB, GiB (or K, M, G), as in `64KiB`";
+    "a size; write a number and one of B, KiB, MiB, GiB (or K, M, G), as in `64KiB`";
 const SIZE_UNITS: [(&str, f64); 7] = [
     ("GiB", (1u64 << 30) as f64),
     ("MiB", (1u64 << 20) as f64),
@@ -136,11 +136,11 @@ fn no_size(text: &str, otherwise: &'static str) -> UnitError {
     let expected = if is_negative(text) {
         "a size of 0 or more, as in `64KiB`"
     } else if ["k", "kb", "ki", "kib"].into_iter().any(number_of) {
-        "a size: write KiB or K for 1,024 bytes, as in `64KiB`, or the number of bytes, as in `64000B`"
+        "a size; write KiB or K for 1,024 bytes, as in `64KiB`, or the number of bytes, as in `64000B`"
     } else if ["m", "mb", "mi", "mib"].into_iter().any(number_of) {
-        "a size: write MiB or M for 1,048,576 bytes, as in `64MiB`, or the number of bytes, as in `64000000B`"
+        "a size; write MiB or M for 1,048,576 bytes, as in `64MiB`, or the number of bytes, as in `64000000B`"
     } else if ["g", "gb", "gi", "gib"].into_iter().any(number_of) {
-        "a size: write GiB or G for 1,073,741,824 bytes, as in `2GiB`, or the number of bytes, as in `2000000000B`"
+        "a size; write GiB or G for 1,073,741,824 bytes, as in `2GiB`, or the number of bytes, as in `2000000000B`"
     } else {
         otherwise
     };
@@ -183,7 +183,7 @@ impl fmt::Display for Bytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bandwidth(pub u64);
 
-const RATE: &str = "a bandwidth: a number and one of kbit, Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`";
+const RATE: &str = "a bandwidth; write a number and one of kbit, Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`";
 const RATE_UNITS: [(&str, f64); 10] = [
     ("Gbit", 1e9 / 8.0),
     ("Mbit", 1e6 / 8.0),
@@ -237,7 +237,7 @@ impl fmt::Display for Bandwidth {
 pub struct Count(pub u64);
 
 const HOW_MANY: &str =
-    "a count: a whole number, with or without k (1,000) or M (1,000,000), as in `10k`";
+    "a count; write a whole number, with or without k (1,000) or M (1,000,000), as in `10k`";
 const COUNT_SCALES: [(&str, u64); 2] = [("M", 1_000_000), ("k", 1_000)];
 
 impl FromStr for Count {
@@ -294,7 +294,8 @@ impl fmt::Display for Count {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
-const PER_SECOND: &str = "a rate: how many a second, a number with or without k or M, as in `20k`";
+const PER_SECOND: &str =
+    "a rate; write how many a second, as a number with or without k or M, as in `20k`";
 const RATE_SCALES: [(&str, f64); 2] = [("M", 1e6), ("k", 1e3)];
 
 impl FromStr for Rate {

@@ -11,7 +11,7 @@ fn wrong_arguments_are_refused() {
     for (arguments, message) in [
         (
             "make --shape constant --mean 50 -o x",
-            "error: invalid value '50' for '--mean <MEAN>': `50` is not a duration: a number and \
+            "error: invalid value '50' for '--mean <MEAN>': `50` is not a duration; write a number and \
              one of ns, us, ms, s, min, h, as in `250us`",
         ),
         (
@@ -26,7 +26,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape cubic --mean 50us -o x",
-            "error: invalid value 'cubic' for '--shape <SHAPE>': `cubic` is not a shape: \
+            "error: invalid value 'cubic' for '--shape <SHAPE>': `cubic` is not a shape; write \
              constant, uniform or lognormal",
         ),
         (
@@ -82,7 +82,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "show plain --unit us",
-            "error: invalid value 'us' for '--unit <UNIT>': `us` is not a unit of delays: ns or \
+            "error: invalid value 'us' for '--unit <UNIT>': `us` is not a unit of delays; write ns or \
              spins",
         ),
         (
@@ -133,11 +133,11 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             with(7, "1 2 3"),
-            "7: this line has 3; a line of a table must have 8 integers",
+            "7: this line has 3 integers; each line of a table must have 8 integers",
         ),
         (
             with(9, ""),
-            "9: this line has 0; a line of a table must have 8 integers",
+            "9: this line has 0 integers; each line of a table must have 8 integers",
         ),
         (
             with(3, "1 2 -3 4 5 6 7 8"),
@@ -157,7 +157,7 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             with(1, "# jitterlab-table 1 unit=us origin="),
-            "1: `us` is not a unit of delays: ns or spins",
+            "1: `us` is not a unit of delays; write ns or spins",
         ),
         (
             with(1, "# mine"),

@@ -338,7 +338,7 @@ const WRONG: [(&str, &str); 14] = [
     ("--level 10 --bandwidth 0", "--bandwidth has to be above 0"),
     (
         "--level 10 --bandwidth 10Gbps",
-        "error: invalid value '10Gbps' for '--bandwidth <BANDWIDTH>': `10Gbps` is not a bandwidth: a number and one of kbit, \
+        "error: invalid value '10Gbps' for '--bandwidth <BANDWIDTH>': `10Gbps` is not a bandwidth; write a number and one of kbit, \
          Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`",
     ),
     (
@@ -376,7 +376,7 @@ fn wrong_options_are_refused() {
     }
     lab.refuses(
         "load run --transport shm --level 1",
-        "error: invalid value 'shm' for '--transport <TRANSPORT>': `shm` is not a transport of load: udp, tcp, verbs or mpi",
+        "error: invalid value 'shm' for '--transport <TRANSPORT>': `shm` is not a transport of load; write udp, tcp, verbs or mpi",
     );
     lab.refuses(
         "load run --transport udp --level 1 --device rxe0",

@@ -20,7 +20,7 @@ const WRONG: [(&str, &str); 27] = [
     ),
     (
         "--size big",
-        "error: invalid value 'big' for '--size <SIZE>': `big` is not a size: a number of bytes, \
+        "error: invalid value 'big' for '--size <SIZE>': `big` is not a size; write a number of bytes, \
          or a number and one of B, KiB, MiB, GiB (or K, M, G)",
     ),
     (
@@ -35,12 +35,12 @@ const WRONG: [(&str, &str); 27] = [
     ),
     (
         "--iterations 10K",
-        "error: invalid value '10K' for '--iterations <ITERATIONS>': `10K` is not a count: a whole number, with or without k \
+        "error: invalid value '10K' for '--iterations <ITERATIONS>': `10K` is not a count; write a whole number, with or without k \
          (1,000) or M (1,000,000), as in `10k`",
     ),
     (
         "--iterations 0.5",
-        "error: invalid value '0.5' for '--iterations <ITERATIONS>': `0.5` is not a count: a whole number, with or without k \
+        "error: invalid value '0.5' for '--iterations <ITERATIONS>': `0.5` is not a count; write a whole number, with or without k \
          (1,000) or M (1,000,000), as in `10k`",
     ),
     (
@@ -55,7 +55,7 @@ const WRONG: [(&str, &str); 27] = [
     ),
     (
         "--size 64kB",
-        "error: invalid value '64kB' for '--size <SIZE>': `64kB` is not a size: write KiB or K for 1,024 bytes, as in \
+        "error: invalid value '64kB' for '--size <SIZE>': `64kB` is not a size; write KiB or K for 1,024 bytes, as in \
          `64KiB`, or the number of bytes, as in `64000B`",
     ),
     (
@@ -69,7 +69,7 @@ const WRONG: [(&str, &str); 27] = [
     ),
     (
         "--duration 10",
-        "error: invalid value '10' for '--duration <DURATION>': `10` is not a duration: a number \
+        "error: invalid value '10' for '--duration <DURATION>': `10` is not a duration; write a number \
          and one of ns, us, ms, s, min, h, as in `250us`",
     ),
     (
@@ -94,7 +94,7 @@ const WRONG: [(&str, &str); 27] = [
     ),
     (
         "--wait sleep",
-        "error: invalid value 'sleep' for '--wait <WAIT>': `sleep` is not a way to wait: block or \
+        "error: invalid value 'sleep' for '--wait <WAIT>': `sleep` is not a way to wait; write block or \
          poll",
     ),
     (
@@ -138,7 +138,7 @@ fn wrong_options_are_refused() {
     );
     lab.refuses(
         "packet run --case rtt --transport sctp",
-        "error: invalid value 'sctp' for '--transport <TRANSPORT>': `sctp` is not a transport: \
+        "error: invalid value 'sctp' for '--transport <TRANSPORT>': `sctp` is not a transport; write \
          udp, tcp, verbs or shm",
     );
     lab.refuses(
@@ -165,7 +165,7 @@ fn wrong_options_are_refused() {
     );
     lab.refuses(
         "packet run --case flood --transport udp",
-        "error: invalid value 'flood' for '--case <CASE>': `flood` is not a case: rtt, latency, bandwidth, \
+        "error: invalid value 'flood' for '--case <CASE>': `flood` is not a case; write rtt, latency, bandwidth, \
          bidirectional, overhead, completion, buffer-reuse or hot-spot",
     );
     for (options, message) in [
@@ -183,7 +183,7 @@ fn wrong_options_are_refused() {
         ),
         (
             "rtt --rate 20k/s",
-            "error: invalid value '20k/s' for '--rate <RATE>': `20k/s` is not a rate: how many a second, a number with \
+            "error: invalid value '20k/s' for '--rate <RATE>': `20k/s` is not a rate; write how many a second, as a number with \
              or without k or M, as in `20k`",
         ),
         (

@@ -556,7 +556,7 @@ fn wrong_input_ends_with_one_message_before_anything_starts() {
         ),
         (
             "validate h.yaml --transport ipx",
-            "error: invalid value 'ipx' for '--transport <TRANSPORT>': `ipx` is not a transport: udp, tcp, verbs or shm",
+            "error: invalid value 'ipx' for '--transport <TRANSPORT>': `ipx` is not a transport; write udp, tcp, verbs or shm",
         ),
     ] {
         lab.refuses(arguments, message);

@@ -286,13 +286,13 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "size: 64B",
         "size: 64",
         (20, 13),
-        "`64` is not a size: a number and one of B",
+        "`64` is not a size; write a number and one of B",
     ),
     (
         "size: 64B",
         "size: '64'",
         (20, 13),
-        "`64` is not a size: a number and one of B",
+        "`64` is not a size; write a number and one of B",
     ),
     (
         "duration: 250ms",

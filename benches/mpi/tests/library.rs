@@ -173,7 +173,7 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
         (
             2,
             &["bcast", "--size", "8KB"],
-            "`8KB` is not a size: write KiB",
+            "`8KB` is not a size; write KiB",
         ),
         (2, &["bcast", "--size", "2GiB"], "more than MPI counts"),
         (2, &["bcast", "--iterations", "0"], "a number from 1"),

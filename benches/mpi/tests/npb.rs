@@ -102,7 +102,7 @@ fn what_is_not_known_is_wrong_usage_and_said_once() {
         (["npb", "xx", "--class=S"], "[possible values: bt, cg,"),
         (
             ["npb", "ep", "--class=X"],
-            "`X` is not a problem size: S, W, A, B or C",
+            "`X` is not a problem size; write S, W, A, B or C",
         ),
         (["npb", "ep", "--klass=S"], "unexpected argument '--klass'"),
     ] {

@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
 use jitterlab_base::input::{self, InputError, Source, shortened};
+use jitterlab_base::show;
 use jitterlab_base::units::{Nanos, UnitError};
 
 const LINES: usize = 512;
@@ -275,8 +276,8 @@ fn read_line(line: &str, unit: DelayUnit, row: &mut [u32]) -> Result<(), String>
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     if words.len() != PER_LINE {
         return Err(format!(
-            "this line has {}; a line of a table must have {PER_LINE} integers",
-            words.len()
+            "this line has {}; each line of a table must have {PER_LINE} integers",
+            show::counted(words.len(), "integer")
         ));
     }
     for (place, word) in row.iter_mut().zip(words) {

@@ -58,15 +58,15 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             with(7, "1 2 3 4 5 6 7"),
-            "t.dist:7: this line has 7; a line of a table must have 8 integers",
+            "t.dist:7: this line has 7 integers; each line of a table must have 8 integers",
         ),
         (
             with(512, "1 2 3 4 5 6 7 8 9"),
-            "t.dist:512: this line has 9; a line of a table must have 8 integers",
+            "t.dist:512: this line has 9 integers; each line of a table must have 8 integers",
         ),
         (
             with(9, ""),
-            "t.dist:9: this line has 0; a line of a table must have 8 integers",
+            "t.dist:9: this line has 0 integers; each line of a table must have 8 integers",
         ),
         (
             with(3, "1 2 -3 4 5 6 7 8"),
@@ -106,7 +106,7 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             headed("# jitterlab-table 1 unit=us origin="),
-            "t.dist:1: `us` is not a unit of delays: ns or spins",
+            "t.dist:1: `us` is not a unit of delays; write ns or spins",
         ),
     ] {
         assert_eq!(parse(&text).unwrap_err().to_string(), message);

@@ -427,7 +427,7 @@ fn one_delay_takes_the_place_of_a_table() {
     assert_eq!(ended.stdout(), "ran\n");
     assert_eq!(
         ended.stderr(),
-        "jitterlab: latency injection is off: JITTERLAB_DELAY: `soon` is not a duration: a number \
+        "jitterlab: latency injection is off: JITTERLAB_DELAY: `soon` is not a duration; write a number \
          and one of ns, us, ms, s, min, h, as in `250us`\n"
     );
 }

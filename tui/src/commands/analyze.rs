@@ -14,11 +14,11 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
-    /// Name of the first runs (a), without the number of the repetition, such as packet-rtt-udp.none. The command then compares runs and
-    /// prints no tables
+    /// Compare these runs (a) with those of --b, and print no tables. Give the name that the runs share, without the number of the
+    /// repetition, such as packet-rtt-udp.none
     #[arg(long, requires = "b")]
     a: Option<String>,
-    /// Name of the second runs (b)
+    /// The runs (b) to compare with those of --a
     #[arg(long, requires = "a")]
     b: Option<String>,
     /// The statistic of a run to compare: mean, median, p99 or p999

@@ -34,7 +34,7 @@ pub struct Slurm {
     /// Number of nodes [default: 2, or 1 where the file names its hosts]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     nodes: Option<u16>,
-    /// Ranks on each node [default: enough for the case with most ranks]
+    /// Ranks on each node [default: as many as the measurement that needs the most ranks]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     /// Time limit of the job [default: 1.5 times what `run --dry-run` says, plus 5 minutes]

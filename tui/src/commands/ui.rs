@@ -17,8 +17,8 @@ use crate::ui::session;
 /// Options of `jitterlab ui`.
 #[derive(Default, clap::Args)]
 pub struct Command {
-    /// The folder with experiment files and results/; ssh://HOST/FOLDER is one on another machine, where the UI then runs
-    /// [default: the working directory; on an appliance its volume]
+    /// The folder that holds the experiment files and results/. ssh://HOST/FOLDER names a folder on another machine, and the UI then
+    /// runs there [default: the working directory; on a node booted from the image, the volume of the node]
     folder: Option<PathBuf>,
     /// Print what this screen shows, without a terminal: Node, Noise, Suites, Live, Injector, Messages, Results, Validate or Log
     #[arg(long, value_name = "SCREEN")]
@@ -26,7 +26,8 @@ pub struct Command {
     /// With --print: how long to watch before printing
     #[arg(long, default_value = "3s", requires = "print")]
     watch: Nanos,
-    /// With --print: keys to press after --watch, followed by another --watch: characters, and names such as Enter, Esc, Space, Down
+    /// With --print: keys to press. The command waits for --watch, presses them, and waits again for the same time. A key is a
+    /// character, or a name such as Enter, Esc, Space or Down
     #[arg(long, value_delimiter = ' ', requires = "print")]
     keys: Vec<Key>,
     /// Columns and rows of what is printed

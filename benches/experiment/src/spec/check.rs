@@ -69,7 +69,10 @@ fn check_repetitions(experiment: &Experiment) -> Checked<'_> {
     ];
     if experiment.repetitions != Repetitions::Auto {
         return match of_auto.into_iter().find(|(_, is_there)| *is_there) {
-            Some((key, _)) => wrong(&[Key(key)], "it works only with `repetitions: auto`"),
+            Some((key, _)) => wrong(
+                &[Key(key)],
+                format!("`{key}` works only with `repetitions: auto`"),
+            ),
             None => Ok(()),
         };
     }

@@ -47,11 +47,11 @@ pub struct Call {
     /// Requests, one after the other
     #[arg(long, default_value = "1", value_parser = count::<u64>(1..=1_000_000_000))]
     count: u64,
-    /// Wait this long for each reply; then ask the target what became of the request, for the same time
+    /// Wait this long for each reply. If none comes, ask the target what became of the request, and wait this long for the answer
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
-    /// The name of this endpoint, which no other may have [default: client-HOST-USER-N, N being the first number that is free; with
-    /// --log, which belongs to one name: client]
+    /// The name of this endpoint. No other endpoint may have the same name [default: client-HOST-USER-N, N being the first free
+    /// number; with --log client, because a log belongs to one name]
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]

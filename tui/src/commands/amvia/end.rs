@@ -42,7 +42,7 @@ pub struct End {
     /// Shortest wait before a message is sent again
     #[arg(long, default_value = "1ms", value_parser = span)]
     min_rto: Nanos,
-    /// Longest wait before a message is sent again; --min-rto of the same length makes all waits equal
+    /// Longest wait before a message is sent again; if --min-rto has the same value, all waits are equal
     #[arg(long, default_value = "1s", value_parser = span)]
     max_rto: Nanos,
     /// Faults in the messages that this endpoint sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7

@@ -42,15 +42,15 @@ struct Ends {
     /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
     #[arg(long, value_parser = span)]
     min_rto: Option<Nanos>,
-    /// Longest wait before a message is sent again; --min-rto of the same length makes all waits equal [default: 1s]
+    /// Longest wait before a message is sent again; if --min-rto has the same value, all waits are equal [default: 1s]
     #[arg(long, value_parser = span)]
     max_rto: Option<Nanos>,
     /// Faults in what this end sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7; the server that this
     /// command starts makes the same faults
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
-    /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and waits [default: start
-    /// one on this machine]
+    /// Address of a running `amvia serve --wait poll`, which must have the values of --protocol, --window, --min-rto and --max-rto
+    /// that this command has [default: start one on this machine]
     #[arg(long)]
     to: Option<Address>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]

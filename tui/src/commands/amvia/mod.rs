@@ -20,7 +20,7 @@ pub enum Command {
     Call(call::Call),
     /// Measure the round trips of transactions, one after the other
     Rtt(measure::Rtt),
-    /// Measure transactions and bytes a second, with the window kept full
+    /// Measure how many transactions and how many bytes pass in a second while the window stays full
     Bandwidth(measure::Bandwidth),
     /// Measure the LogGP parameters (o_s, o_r, L, g and G), and check them by adding known delays
     Loggp(measure::Loggp),

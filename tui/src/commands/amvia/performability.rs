@@ -35,7 +35,7 @@ pub struct Options {
     /// Probabilities that a component fails, for each message [default: 1e-4,1e-3,1e-2]
     #[arg(long, value_delimiter = ',', requires = "component", value_parser = chance)]
     chance: Vec<f64>,
-    /// Mean time between two crashes of a target, for the last table
+    /// Mean time between two crashes of a target. Only the last table that the command prints uses it
     #[arg(long, value_parser = span)]
     up: Option<Nanos>,
     /// Mean time to repair a target [default: a spare takes its place at once]
@@ -54,7 +54,7 @@ pub struct Options {
     /// Size of a request, and of a reply
     #[arg(long, default_value = "32B")]
     size: Bytes,
-    /// Maximum number of transactions with failures in each experiment, as in 10k or 1M
+    /// Each experiment makes at most this many transactions while failures are injected, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
     measured: u64,
     /// Transactions of each simulation, as in 10k or 1M

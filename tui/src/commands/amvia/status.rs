@@ -22,8 +22,8 @@ pub struct Status {
     /// List each transaction
     #[arg(long)]
     all: bool,
-    /// Rename the log to LOG.aside-N (the first free N); its endpoint then begins a new log. What became of
-    /// the transactions in it is then unknown to the endpoint for good; no endpoint may have it open
+    /// Rename the log to LOG.aside-N, N being the first free number. No endpoint may have the log open. Its endpoint begins a new
+    /// log, and can never find out what became of the transactions in the old one
     #[arg(long, conflicts_with = "all")]
     set_aside: bool,
     #[arg(long, value_enum, default_value_t)]

@@ -27,8 +27,8 @@ use crate::output::{self, Format, time_of};
 pub struct FitOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
-    /// constant, uniform or lognormal (three parameters); with an atom at 0 beside it gamma, weibull, generalised-pareto, two-lognormals
-    /// or three-lognormals; or best: fit all families, and list the closest first
+    /// The family to fit. Three have no atom at 0: constant, uniform, lognormal (three parameters). Five have an atom at 0: gamma,
+    /// weibull, generalised-pareto, two-lognormals, three-lognormals. best fits all families, and lists the closest first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]

@@ -35,7 +35,8 @@ pub struct Make {
     /// columns
     #[arg(long, conflicts_with_all = ["shape", "mean", "std", "location"])]
     samples: Option<PathBuf>,
-    /// Multiply the samples' standard deviation by this, and keep their mean: 0 makes all delays equal, 2 doubles it
+    /// Multiply the standard deviation of the samples by this number, and keep their mean. 0 makes all delays equal. 2 doubles the
+    /// standard deviation
     #[arg(long, requires = "samples", value_name = "MULTIPLE")]
     scaled: Option<f64>,
     /// Seed; it decides the order of the entries

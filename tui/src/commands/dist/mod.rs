@@ -27,7 +27,7 @@ pub enum Command {
     Make(make::Make),
     /// Find the distribution that comes closest to samples
     Fit(fit::FitOptions),
-    /// Make tables from samples. Some tables imitate the samples. Five tables have the same mean and different variation
+    /// Make tables from samples: some imitate the samples, and five have the mean of the samples and differ in their variation
     Family(fit::FamilyOptions),
     /// Turn samples into a recording of delays. `inject run --replay` injects them in the order of the samples
     Record(record::Record),
@@ -60,7 +60,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 struct TableFile {
     /// The distribution table
     table: PathBuf,
-    /// Unit of a table file that has no header line: ns or spins
+    /// Unit of a table file that has no header line: ns (nanoseconds) or spins (turns of a waiting loop)
     #[arg(long, default_value = "ns")]
     unit: DelayUnit,
 }

@@ -37,8 +37,8 @@ pub struct Run {
     /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Each send takes the next recorded delay. Without this option, a send takes the delay that was recorded at the same time after the
-    /// start of the recording
+    /// Each send takes the next recorded delay. Without this option, time decides: one second after the start of the program, a send
+    /// takes the delay that was recorded one second after the start of the recording
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
     /// Each MPI rank starts at its own place in the recording [default: all ranks start at the same place]
@@ -57,7 +57,7 @@ pub struct Run {
     /// Random number generator: pcg, or lcg (as in the paper on latency variation that docs/distributions.md names)
     #[arg(long, default_value = "pcg", conflicts_with = "replay")]
     generator: GeneratorKind,
-    /// Unit of a table file that has no header line: ns or spins
+    /// Unit of a table file that has no header line: ns (nanoseconds) or spins (turns of a waiting loop)
     #[arg(long, default_value = "ns", conflicts_with_all = ["delay", "replay"])]
     unit: DelayUnit,
     /// Append the counters to this file when the program ends, as a line of JSON
@@ -319,7 +319,7 @@ pub(super) fn library() -> Result<PathBuf, Failure> {
     ];
     let library = places.iter().find(|place| place.is_file()).ok_or_else(|| {
         Failure::run(format!(
-            "{LIBRARY} is neither {} nor {}; build the whole workspace",
+            "cannot find {LIBRARY}: it is not at {}, and not at {}; build the whole workspace",
             places[0].display(),
             places[1].display()
         ))

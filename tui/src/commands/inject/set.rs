@@ -21,7 +21,7 @@ pub struct Set {
     /// Take the delays from this table
     #[arg(long)]
     table: Option<PathBuf>,
-    /// Unit of a table file that has no header line: ns or spins
+    /// Unit of a table file that has no header line: ns (nanoseconds) or spins (turns of a waiting loop)
     #[arg(long, default_value = "ns", requires = "table")]
     unit: DelayUnit,
     /// Multiply each delay by this number. It applies to --table, or else to the current table

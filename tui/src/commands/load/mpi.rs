@@ -24,7 +24,8 @@ pub struct Options {
     /// Over MPI: the number of ranks [default: one for each CPU, but at least 2]
     #[arg(long)]
     ranks: Option<u32>,
-    /// Over MPI: half of the ranks measure this case of the library suite (such as ping-pong), first without load, then with it
+    /// Over MPI: half of the ranks measure this case of `jitterlab-mpi library`, such as ping-pong. They measure it first without load,
+    /// then under load
     #[arg(long, value_name = "CASE")]
     victim: Option<String>,
     /// Over MPI: the launcher [default: srun inside a Slurm allocation, otherwise mpirun]

@@ -15,8 +15,8 @@ use crate::output::{self, Format};
 /// Options of `noise compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Two recordings of one node differ. With one recording on each side, the command describes the difference. With several, \
-                  it tests the difference. Each recording counts as one value:\n  jitterlab noise compare before.json after.json\n  \
+    after_help = "Two results of one node differ even if nothing was changed. With one result on each side, the command describes the \
+                  difference. With several, it tests the difference, and each result counts as one value:\n  jitterlab noise compare before.json after.json\n  \
                   jitterlab noise compare --a before-*.json --b after-*.json"
 )]
 pub struct Compare {

@@ -10,7 +10,7 @@ use crate::outcome::Failure;
 /// The options of an end of verbs.
 #[derive(clap::Args, Clone)]
 pub struct AdapterOptions {
-    /// Verbs: RDMA device [default: the one with the address, otherwise the first active one]
+    /// Verbs: RDMA device [default: the device that has the address of the connection; if none has it, the first active device]
     #[arg(long)]
     device: Option<String>,
     /// Verbs: index in the port's GID table [default: the RoCE v2 entry of the address]

@@ -12,8 +12,8 @@ const MOST: u64 = 10_000_000;
 /// When messages are due.
 #[derive(clap::Args, Clone)]
 pub struct OpenLoop {
-    /// rtt: send this many messages a second, such as 20k. It does not wait for answers (an open loop). Each round trip counts
-    /// from the planned send time [default: send each message when the previous answer has come]
+    /// rtt: send this many messages a second, such as 20k, without waiting for answers (an open loop). The time of each round trip
+    /// starts at the planned send time [default: send each message when the previous answer has come]
     #[arg(long, value_parser = rate)]
     rate: Option<Rate>,
     /// With --rate: the gaps between messages: fixed or exponential [default: fixed]

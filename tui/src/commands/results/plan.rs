@@ -13,7 +13,7 @@ use crate::output::{self, Format};
 /// Options of `results plan`.
 #[derive(clap::Args)]
 pub struct Plan {
-    /// A result folder: its runs show how much a run scatters
+    /// A result folder. Its runs show how much results differ from run to run
     folder: PathBuf,
     /// The share by which something may be slower
     #[arg(long, default_value = "5%")]

@@ -48,9 +48,8 @@ pub struct Target {
 /// What is asked of it.
 #[derive(clap::Args)]
 struct Wanted {
-    /// Which settings are changed: measure (all that reduce disturbance of microsecond measurements), reversible (those of them that need
-    /// no
-    /// reboot, and that a reboot undoes) or paper (those of the latency-variation paper)
+    /// The settings to change. measure: all that reduce disturbance of microsecond measurements. reversible: those of measure that need
+    /// no reboot, and that a reboot undoes. paper: those of the latency-variation paper
     #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
     profile: Profile,
     /// Change only these settings; `tune plan` shows their names
