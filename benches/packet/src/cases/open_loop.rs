@@ -206,7 +206,8 @@ impl Last {
     fn is_before(self, due: &Due) -> bool {
         match self {
             Last::Number(last) => due.number > last,
-            Last::Ticks(last) => due.ticks > last,
+            // The end is in whole ticks, and the product of a gap is rounded: the message that is due at the end belongs to it.
+            Last::Ticks(last) => due.ticks >= last + 1.0,
         }
     }
 }
