@@ -464,7 +464,7 @@ fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
     session.press("y");
     session.until("runs 0/3");
     session.press("q");
-    session.until("goes on; `jitterlab ui` shows it again");
+    session.until("goes on; the same command shows it again");
     assert_eq!(session.end().code(), Some(0));
     // The UI is gone, and the experiment is not.
     let _gone_on = go(&lines);

@@ -163,11 +163,7 @@ impl Connection {
             own,
             ..
         } = self;
-        let pool = if link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            own
-        };
+        let pool = pool_of(link, own, shared);
         match head.body {
             Body::Request(part) => return target.request(link, pool, now, &part, known),
             Body::Reply(part) => return initiator.reply(link, now, &part),
@@ -231,11 +227,7 @@ impl Connection {
     fn adopt(&mut self, now: Nanos, hello: Hello, accepts: bool, shared: &mut ReplyPool) {
         let known = self.link.hello;
         let new = self.link.adopt(now, hello, accepts);
-        let pool = if self.link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            &mut self.own
-        };
+        let pool = pool_of(&self.link, &mut self.own, shared);
         let Some(incarnation) = new else {
             self.link.confirmed = true;
             self.target.adopt(&self.link, pool, &hello, known);
@@ -273,11 +265,7 @@ impl Connection {
         let Self {
             link, target, own, ..
         } = self;
-        let pool = if link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            own
-        };
+        let pool = pool_of(link, own, shared);
         target.start(link, pool, now, slot, id)
     }
 
@@ -298,21 +286,13 @@ impl Connection {
         let Self {
             link, target, own, ..
         } = self;
-        let pool = if link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            own
-        };
+        let pool = pool_of(link, own, shared);
         target.handled(link, pool, now, slot, handler, length)
     }
 
     /// A handler that was started was cut off before its end: whether it had effects nobody can know, and the initiator is told so.
     pub fn cut_off(&mut self, now: Nanos, slot: Slot, shared: &mut ReplyPool) {
-        let pool = if self.link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            &mut self.own
-        };
+        let pool = pool_of(&self.link, &mut self.own, shared);
         Target::cut_off(&mut self.link, pool, now, slot);
     }
 
@@ -334,11 +314,7 @@ impl Connection {
             own,
             heard,
         } = self;
-        let pool = if link.config.protocol == Protocol::Amudp {
-            shared
-        } else {
-            own
-        };
+        let pool = pool_of(link, own, shared);
         initiator.expire(link, now);
         target.expire(link, pool, now);
         if heard.saturating_add(link.config.lease) <= now {
@@ -489,5 +465,18 @@ impl Connection {
     /// Counts of what has happened.
     pub fn counters(&self) -> &Counters {
         &self.link.counted.0
+    }
+}
+
+/// The pool of a peer's requests: its own, or under AMUDP that of all peers.
+#[inline]
+fn pool_of<'a>(
+    link: &Link,
+    own: &'a mut ReplyPool,
+    shared: &'a mut ReplyPool,
+) -> &'a mut ReplyPool {
+    match link.config.protocol {
+        Protocol::Amudp => shared,
+        Protocol::Amvia | Protocol::TwoWay => own,
     }
 }

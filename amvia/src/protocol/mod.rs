@@ -39,6 +39,7 @@
 //! **Allocation**: slots are made with the connection, bitmaps when the peer is first known; the queue of actions keeps the
 //! room that it has once needed.
 
+mod answer;
 mod config;
 mod connection;
 mod initiator;

@@ -1,8 +1,9 @@
 //! The target: receives requests, has them run once, and answers for what became of them (Kaur, section 3.2.2).
 
-use super::link::{Link, Message, NEVER, Role};
+use super::answer::{abandon, acknowledge, change, conclude, has_ended, receive, respond};
+use super::link::{Link, NEVER};
 use super::pool::{Found, Received, ReplyPool};
-use super::{Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
+use super::{Nanos, Place, Protocol, Record, Slot, SlotError};
 use crate::transaction::{Incarnation, TargetState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, Part, Reason, UNASKED};
 
@@ -409,14 +410,9 @@ impl Target {
             return;
         };
         record.is_out = false;
-        if record.state != TargetState::Started {
-            return;
+        if record.state == TargetState::Started {
+            abandon(link, record, slot, now, TargetState::Indeterminate);
         }
-        record.ends = NEVER;
-        change(link, record, slot, TargetState::Indeterminate);
-        conclude(link, record, now);
-        let attempt = record.attempt;
-        respond(link, record, slot, attempt, Have::default(), 1);
     }
 
     pub(super) fn expire(&mut self, link: &mut Link, pool: &mut ReplyPool, now: Nanos) {
@@ -425,11 +421,7 @@ impl Target {
                 acknowledge(link, record, record.attempt);
             }
             if record.ends <= now && record.state == TargetState::Started {
-                record.ends = NEVER;
-                change(link, record, slot, TargetState::HandlerTimeout);
-                conclude(link, record, now);
-                let attempt = record.attempt;
-                respond(link, record, slot, attempt, Have::default(), 1);
+                abandon(link, record, slot, now, TargetState::HandlerTimeout);
             }
             if record.resend_due <= now && record.state == TargetState::NotProcessed {
                 record.clear();
@@ -492,120 +484,4 @@ pub(super) fn restore(
 /// The incarnation since which the peer remembers what it has sent.
 fn since(link: &Link) -> Incarnation {
     link.hello.map_or(Incarnation(0), |hello| hello.since)
-}
-
-/// The request is whole.
-fn receive(link: &mut Link, record: &mut Received, slot: Slot, now: Nanos, known: bool) {
-    if !known {
-        change(link, record, slot, TargetState::ErrAck);
-        conclude(link, record, now);
-        let (number, attempt) = (record.number(), record.attempt);
-        link.say(Body::Nack {
-            number,
-            attempt,
-            reason: Reason::NoHandler,
-        });
-        return;
-    }
-    change(link, record, slot, TargetState::RequestReceived);
-    if link.config.protocol == Protocol::Amvia {
-        if link.config.ack_delay == 0 {
-            acknowledge(link, record, record.attempt);
-        } else {
-            record.ack_due = link.alarm(now, link.config.ack_delay);
-        }
-    }
-    run(link, record, slot);
-}
-
-fn run(link: &mut Link, record: &mut Received, slot: Slot) {
-    record.is_out = true;
-    link.run(slot, record.id, record.handler);
-}
-
-fn acknowledge(link: &mut Link, record: &mut Received, attempt: u16) {
-    link.counters().acks_alone += 1;
-    (record.is_acked, record.ack_due) = (true, NEVER);
-    if record.state == TargetState::RequestReceived {
-        record.state = TargetState::ReplyNotSent;
-    }
-    link.say(Body::Ack {
-        number: record.number(),
-        attempt,
-    });
-}
-
-/// True if nothing more happens to it: no handler runs, or waits to be run.
-fn has_ended(record: &Received) -> bool {
-    let runs_yet = matches!(
-        record.state,
-        TargetState::NotProcessed
-            | TargetState::RequestReceived
-            | TargetState::ReplyNotSent
-            | TargetState::Started
-    );
-    !runs_yet && !record.is_out
-}
-
-/// The answer goes out until the initiator has acknowledged it, so that the record can go (AMUDP).
-fn conclude(link: &mut Link, record: &mut Received, now: Nanos) {
-    if link.config.protocol == Protocol::Amudp {
-        record.tries = 0;
-        record.resend_due = link.alarm(now, link.timeout.after(0));
-    }
-}
-
-fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState) {
-    record.state = state;
-    link.log(slot, || Entry::Received(record.record()));
-}
-
-/// Says how a transaction stands; where its reply is there, sends what the initiator lacks of it, which has `have`: among
-/// `burst` segments from the first missing one.
-fn respond(
-    link: &mut Link,
-    record: &mut Received,
-    slot: Slot,
-    attempt: u16,
-    have: Have,
-    burst: u8,
-) {
-    let number = record.number();
-    let reason = match record.state {
-        TargetState::NotProcessed => return,
-        TargetState::RequestReceived | TargetState::ReplyNotSent | TargetState::Started => {
-            if link.config.protocol == Protocol::Amvia {
-                acknowledge(link, record, attempt);
-            }
-            if !record.is_out {
-                // Left by an earlier life: it is run because the initiator asks for it again.
-                run(link, record, slot);
-            }
-            return;
-        }
-        TargetState::ReplySent if record.reply <= link.longest() => {
-            let message = Message {
-                role: Role::Reply,
-                slot,
-                number,
-                first_incomplete: 0,
-                attempt,
-                handler: record.reply_handler,
-                length: record.reply,
-            };
-            link.send(message, have, burst);
-            return;
-        }
-        // The initiator takes less than it did when the handler was started.
-        TargetState::ReplySent => Reason::ReplyGone,
-        TargetState::ErrAck => Reason::NoHandler,
-        TargetState::HandlerTimeout => Reason::HandlerTime,
-        TargetState::Cancelled => Reason::NotRun,
-        TargetState::Indeterminate => Reason::Indeterminate,
-    };
-    link.say(Body::Nack {
-        number,
-        attempt,
-        reason,
-    });
 }

@@ -39,7 +39,7 @@ pub fn run(folder: PathBuf) -> Result<(), Failure> {
     for experiment in under_way(&base.folder.join("results")) {
         let name = experiment.file_name().unwrap_or_default();
         let name = printable(&name.to_string_lossy());
-        eprintln!("{name} goes on; `jitterlab ui` shows it again");
+        eprintln!("{name} goes on; the same command shows it again");
     }
     ended.map_err(Failure::run)
 }

@@ -49,8 +49,8 @@ struct Ends {
     /// command starts makes the same faults
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
-    /// Address of a running `amvia serve --wait poll`, which must have the values of --protocol, --window, --min-rto and --max-rto
-    /// that this command has [default: start one on this machine]
+    /// Address of a running `amvia serve --wait poll`, whose --protocol, --window, --min-rto, --max-rto and longest
+    /// message must be those of this command [default: start one on this machine]
     #[arg(long)]
     to: Option<Address>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
