@@ -140,7 +140,7 @@ pub fn all() -> Vec<Group> {
         ),
         group(
             "load",
-            "background load, in percent of the bandwidth",
+            "no load is always measured; percent of the bandwidth",
             Kind::Loads,
             loads(),
         ),
