@@ -39,6 +39,10 @@ impl Transport for Kept {
         self.udp.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.udp.know(place, is_known);
+    }
+
     fn send(&mut self, _: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         self.frames.lock().unwrap().push([head, payload].concat());
         Ok(Sent::Sent)

@@ -401,6 +401,10 @@ impl Transport for Breaking {
         self.udp.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.udp.know(place, is_known);
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         match self.broken.get() == Some(&to) {
             true => Err(self.error("send from")),

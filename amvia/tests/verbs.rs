@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jitterlab_amvia::transport::{Arrived, Sent, Transport, TransportError, Verbs};
 use jitterlab_skip::skip;
@@ -82,6 +82,29 @@ fn frames_are_carried() {
     assert!(matches!(error, TransportError::Foreign { .. }), "{error}");
 }
 
+/// Each stranger gets a connection. Those of a peer and of the last strangers are kept.
+fn strangers_take_bounded_memory() {
+    let (mut server, mut peer) = (bind("127.0.0.1:0").unwrap(), bind("127.0.0.1:0").unwrap());
+    send(&mut peer, &server, b"peer", b"");
+    let known = next(&mut server).from;
+    server.know(known, true);
+    // The device that is not there has one for each connection.
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    for _ in 0..3 * Verbs::STRANGERS {
+        let mut stranger = bind("127.0.0.1:0").unwrap();
+        send(&mut stranger, &server, b"stranger", b"");
+        assert_eq!(*next(&mut server).frame, *b"stranger");
+    }
+    let begun = Instant::now();
+    while descriptors() > before + Verbs::STRANGERS {
+        assert!(begun.elapsed() < PATIENCE, "{} descriptors", descriptors());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(server.send(known, b"still here", b"").unwrap(), Sent::Sent);
+    assert_eq!(*next(&mut peer).frame, *b"still here");
+}
+
 #[test]
 fn frames_are_carried_by_the_device_of_this_machine() {
     match bind("127.0.0.1:0") {
@@ -95,7 +118,8 @@ fn frames_are_carried_by_the_device_of_this_machine() {
 #[test]
 fn frames_are_carried_by_a_device_that_is_not_there() {
     if std::env::var_os(PLAYS).is_some() {
-        return frames_are_carried();
+        frames_are_carried();
+        return strangers_take_bounded_memory();
     }
     let directory = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -78,23 +78,16 @@ impl Driver {
             Body::Request(part) => self.handlers.knows(part.handler),
             _ => true,
         };
+        let peer = self.peers[number].as_ref();
+        if peer.is_some_and(|peer| peer.to != Some(arrived.from))
+            && !self.is_heard(number, head, arrived.from)
+        {
+            return self.refuse(arrived);
+        }
         let Some(peer) = &mut self.peers[number] else {
             self.transport.recycle(arrived.frame);
             return Ok(());
         };
-        if peer.to != Some(arrived.from) {
-            match &head.body {
-                // Its tag shows that the peer gets what is sent to it: here it is now. One that is off the path cannot
-                // redirect it, nor can another endpoint of its name.
-                Body::Connect(hello) | Body::Accept(hello)
-                    if head.tag == peer.tag && peer.connection.refusal(hello).is_none() =>
-                {
-                    peer.to = Some(arrived.from);
-                }
-                Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
-                _ => return self.refuse(arrived),
-            }
-        }
         let place = peer
             .connection
             .frame(self.now, head, knows, &mut self.shared);
@@ -124,6 +117,25 @@ impl Driver {
             self.transport.recycle(frame);
         }
         self.carry_out(number)
+    }
+
+    /// True for a frame that is taken although it came from elsewhere than the peer's did. A tag shows that the peer gets what is
+    /// sent to it: here it is now. One that is off the path cannot redirect it, nor can another endpoint of its name.
+    #[cold]
+    fn is_heard(&mut self, number: usize, head: &Head, from: transport::Peer) -> bool {
+        let peer = self.peers[number].as_ref();
+        match &head.body {
+            Body::Connect(hello) | Body::Accept(hello)
+                if peer.is_some_and(|peer| {
+                    head.tag == peer.tag && peer.connection.refusal(hello).is_none()
+                }) =>
+            {
+                self.reach(number, Some(from));
+                true
+            }
+            Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => true,
+            _ => false,
+        }
     }
 
     /// The peer that has been given a tag: its number, and its name. Frames of one peer often follow one another.

@@ -217,6 +217,22 @@ impl Driver {
         self.peers[number] = Some(peer);
     }
 
+    /// Says where a peer is reached from now on. The transport keeps a place as long as a peer is there.
+    pub(super) fn reach(&mut self, number: usize, to: Option<transport::Peer>) {
+        let Some(peer) = &mut self.peers[number] else {
+            return;
+        };
+        let before = std::mem::replace(&mut peer.to, to);
+        if let Some(to) = to {
+            self.transport.know(to, true);
+        }
+        let left = before.filter(|_| before != to);
+        let is_empty = |place| !self.peers.iter().flatten().any(|it| it.to == Some(place));
+        if let Some(left) = left.filter(|&left| is_empty(left)) {
+            self.transport.know(left, false);
+        }
+    }
+
     /// Takes `most` frames that have arrived at most, and does what is due, also where a frame meets with an error. Says
     /// whether there was a frame. The clock is read behind the look for a frame, which so waits for no clock.
     ///
@@ -444,6 +460,7 @@ impl Driver {
         for message in &mut peer.received {
             message.clear(&mut *self.transport);
         }
+        self.reach(number, None);
         self.peers[number] = None;
         Ok(())
     }

@@ -243,10 +243,11 @@ impl Endpoint {
             let now = self.bundle.now();
             let to = driver.transport.peer(address)?;
             let number = driver.peer(id, now)?;
+            let before = driver.peers[number].as_ref().and_then(|peer| peer.to);
+            driver.reach(number, Some(to));
             if let Some(peer) = &mut driver.peers[number] {
                 let is_connected = matches!(peer.standing, Standing::Connected(_));
-                let is_there = peer.to == Some(to) && is_connected;
-                peer.to = Some(to);
+                let is_there = before == Some(to) && is_connected;
                 (peer.name, peer.address) = (Text::of(name), Text::of(&address.to_string()));
                 if !is_connected {
                     peer.standing = Standing::Connecting;

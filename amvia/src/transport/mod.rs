@@ -47,6 +47,10 @@ pub trait Transport: Send {
     /// The address is of another transport, or the system refuses what is needed to reach it.
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError>;
 
+    /// Says whether a peer of the endpoint is there. A transport that keeps memory for each place frees that of others when they
+    /// become too many.
+    fn know(&mut self, place: Peer, is_known: bool);
+
     /// Sends one frame, which is `head` followed by `payload`. Both may be used again after the call.
     ///
     /// # Errors
@@ -89,6 +93,10 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         (**self).peer(address)
+    }
+
+    fn know(&mut self, place: Peer, is_known: bool) {
+        (**self).know(place, is_known);
     }
 
     #[inline]

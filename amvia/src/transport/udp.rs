@@ -209,6 +209,9 @@ impl Transport for Udp {
         }
     }
 
+    /// A peer takes no memory here.
+    fn know(&mut self, _: Peer, _: bool) {}
+
     #[inline]
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let length = head.len() + payload.len();

@@ -191,6 +191,10 @@ impl Transport for Delayed {
         self.inner.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.inner.know(place, is_known);
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         if let Some(one) = self.current().filter(|one| !one.defers) {
             one.pass();

@@ -64,6 +64,10 @@ impl<T: Transport> Transport for Simulated<T> {
         self.under.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.under.know(place, is_known);
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         self.time.pass(SEND);
         self.under.send(to, head, payload)

@@ -278,6 +278,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.under.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.under.know(place, is_known);
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let length = head.len() + payload.len();
         if length > self.mtu() {

@@ -307,6 +307,9 @@ impl Transport for Shm {
         }
     }
 
+    /// Its rings go when it closes them, or when somebody finds that it has ended.
+    fn know(&mut self, _: Peer, _: bool) {}
+
     #[inline]
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let length = head.len() + payload.len();

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use jitterlab_verbs::exchange::{Answer, Ask, PATIENCE, hear_ready, prepare, say_ready};
@@ -28,8 +28,9 @@ pub struct Own {
     pub adapter: Adapter,
 }
 
-/// Answers those who ask, until the listener is shut down.
-pub fn answer(listener: &TcpListener, own: &Own, to: &Sender<Met>) {
+/// Answers those who ask, until the listener is shut down. A connection that nobody has room for breaks, and its other end asks
+/// again.
+pub fn answer(listener: &TcpListener, own: &Own, to: &SyncSender<Met>) {
     loop {
         let line = match listener.accept() {
             Ok((line, _)) => line,
@@ -42,7 +43,7 @@ pub fn answer(listener: &TcpListener, own: &Own, to: &Sender<Met>) {
         };
         // Whatever becomes of one, the next is answered.
         if let Ok(met) = attend(&line, own)
-            && to.send(met).is_err()
+            && matches!(to.try_send(met), Err(TrySendError::Disconnected(_)))
         {
             return;
         }

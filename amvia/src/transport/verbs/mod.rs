@@ -9,7 +9,7 @@ mod meet;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use meet::{Met, Own};
 const LOOKS: u32 = 1024;
 /// Connections of one peer, at most: the newest, and one that frames may still come over.
 const MOST: usize = 2;
+/// Connections that threads have made, and that wait until they are looked for. Of those that others ask for, more are dropped.
+const WAITING: usize = 16;
 
 /// An endpoint's access to an RDMA device.
 pub struct Verbs {
@@ -37,7 +39,11 @@ pub struct Verbs {
     next: Option<Arrived>,
     /// Connections that threads have made.
     met: Receiver<Met>,
-    to: Sender<Met>,
+    to: SyncSender<Met>,
+    /// Counts them.
+    came: u64,
+    /// A thread gives connections that are over back to the device, which may take its time.
+    over: Sender<Mailbox>,
     listener: TcpListener,
     answers: Option<JoinHandle<()>>,
     process: fork::Parent,
@@ -48,6 +54,17 @@ struct Linked {
     address: SocketAddr,
     mailboxes: Vec<Mailbox>,
     is_asked: bool,
+    /// A peer of the endpoint is there.
+    is_known: bool,
+    /// When the newest connection came, by [`Verbs::came`].
+    came: u64,
+}
+
+impl Linked {
+    /// Nothing of it is kept but its place.
+    fn is_free(&self) -> bool {
+        !self.is_known && !self.is_asked && self.mailboxes.is_empty()
+    }
 }
 
 impl Verbs {
@@ -57,6 +74,8 @@ impl Verbs {
     pub const MOST: usize = 65_536;
     /// The least MTU.
     pub const LEAST: usize = 548;
+    /// Strangers whose connections are kept: of those who have asked for one and are no peers of the endpoint, the last ones.
+    pub const STRANGERS: usize = 16;
 
     /// Listens at a TCP address, where port 0 is any free one, for endpoints that want a connection over `adapter`, with
     /// frames of up to `mtu` bytes.
@@ -85,7 +104,12 @@ impl Verbs {
             mtu,
             adapter,
         };
-        let (to, met) = channel();
+        let (to, met) = sync_channel(WAITING);
+        let (over, ended) = channel();
+        let thread = std::thread::Builder::new().name("verbs".into());
+        thread
+            .spawn(move || ended.into_iter().for_each(drop))
+            .map_err(failed)?;
         let process = fork::Parent::mark().map_err(failed)?;
         let answers = {
             let (listener, own, to) = (
@@ -106,6 +130,8 @@ impl Verbs {
             next: None,
             met,
             to,
+            came: 0,
+            over,
             listener,
             answers: Some(answers),
             process,
@@ -113,15 +139,27 @@ impl Verbs {
     }
 
     fn place_of(&mut self, address: SocketAddr) -> usize {
-        let known = self.peers.iter().position(|peer| peer.address == address);
-        known.unwrap_or_else(|| {
-            self.peers.push(Linked {
-                address,
-                mailboxes: Vec::new(),
-                is_asked: false,
-            });
-            self.peers.len() - 1
-        })
+        let mut peers = self.peers.iter();
+        if let Some(place) = peers.position(|peer| peer.address == address) {
+            return place;
+        }
+        let peer = Linked {
+            address,
+            mailboxes: Vec::new(),
+            is_asked: false,
+            is_known: false,
+            came: 0,
+        };
+        match self.peers.iter().position(Linked::is_free) {
+            Some(free) => {
+                self.peers[free] = peer;
+                free
+            }
+            None => {
+                self.peers.push(peer);
+                self.peers.len() - 1
+            }
+        }
     }
 
     /// Takes the connections that threads have made.
@@ -129,12 +167,29 @@ impl Verbs {
     fn take_met(&mut self) {
         while let Ok(met) = self.met.try_recv() {
             let place = self.place_of(met.address);
+            self.came += 1;
             let peer = &mut self.peers[place];
-            peer.is_asked = false;
+            (peer.is_asked, peer.came) = (false, self.came);
             peer.mailboxes.extend(met.mailbox);
             if peer.mailboxes.len() > MOST {
-                peer.mailboxes.remove(0);
+                end(&self.over, peer.mailboxes.remove(0));
             }
+            self.drop_strangers();
+        }
+    }
+
+    /// Whoever reaches the port can ask for connections: of more strangers than are kept, the oldest goes.
+    fn drop_strangers(&mut self) {
+        let is_stranger = |peer: &&mut Linked| !peer.is_known && !peer.mailboxes.is_empty();
+        if self.peers.iter_mut().filter(is_stranger).count() <= Verbs::STRANGERS {
+            return;
+        }
+        let strangers = self.peers.iter_mut().filter(is_stranger);
+        if let Some(oldest) = strangers.min_by_key(|peer| peer.came) {
+            oldest
+                .mailboxes
+                .drain(..)
+                .for_each(|it| end(&self.over, it));
         }
     }
 
@@ -155,6 +210,28 @@ impl Verbs {
         })?;
         self.peers[place].is_asked = true;
         Ok(())
+    }
+}
+
+/// Has a connection given back to its device by a thread: whoever polls does not wait for that.
+#[cold]
+fn end(over: &Sender<Mailbox>, mailbox: Mailbox) {
+    let _ = over.send(mailbox);
+}
+
+/// Ends those connections that are not whole.
+#[inline]
+fn end_broken(
+    mailboxes: &mut Vec<Mailbox>,
+    over: &Sender<Mailbox>,
+    mut is_whole: impl FnMut(&mut Mailbox) -> bool,
+) {
+    let mut at = 0;
+    while let Some(mailbox) = mailboxes.get_mut(at) {
+        match is_whole(mailbox) {
+            true => at += 1,
+            false => end(over, mailboxes.remove(at)),
+        }
     }
 }
 
@@ -182,6 +259,15 @@ impl Transport for Verbs {
         }
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        if let Peer(Known::Listed(place)) = place
+            && let Some(peer) = self.peers.get_mut(place as usize)
+        {
+            peer.is_known = is_known;
+            self.drop_strangers();
+        }
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let length = head.len() + payload.len();
         if length > self.own.mtu {
@@ -202,9 +288,11 @@ impl Transport for Verbs {
             match mailbox.send(head, payload) {
                 Ok(true) => return Ok(Sent::Sent),
                 Ok(false) => return Ok(Sent::Full),
-                // It is broken.
-                Err(_) => peer.mailboxes.pop(),
-            };
+                Err(_) => {
+                    let broken = peer.mailboxes.pop();
+                    broken.into_iter().for_each(|it| end(&self.over, it));
+                }
+            }
         }
         self.ask(place)?;
         Ok(Sent::Away)
@@ -219,7 +307,7 @@ impl Transport for Verbs {
             self.turn = (self.turn + 1) % self.peers.len();
             let mailboxes = &mut self.peers[self.turn].mailboxes;
             let mut arrived = None;
-            mailboxes.retain_mut(|mailbox| match arrived {
+            end_broken(mailboxes, &self.over, |mailbox| match arrived {
                 Some(_) => true,
                 None => mailbox.receive().map(|frame| arrived = frame).is_ok(),
             });
@@ -234,7 +322,7 @@ impl Transport for Verbs {
         if self.looks >= LOOKS {
             self.looks = 0;
             for peer in &mut self.peers {
-                peer.mailboxes.retain_mut(|mailbox| mailbox.look().is_ok());
+                end_broken(&mut peer.mailboxes, &self.over, |it| it.look().is_ok());
             }
         }
         Ok(None)

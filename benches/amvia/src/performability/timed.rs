@@ -84,6 +84,10 @@ impl<T: Transport> Transport for Timed<T> {
         self.under.peer(address)
     }
 
+    fn know(&mut self, place: Peer, is_known: bool) {
+        self.under.know(place, is_known);
+    }
+
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let begun = self.clock.now();
         let sent = self.under.send(to, head, payload);
