@@ -91,11 +91,16 @@ fn strangers_take_bounded_memory() {
     // The device that is not there has one for each connection.
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = descriptors();
-    for _ in 0..3 * Verbs::STRANGERS {
-        let mut stranger = bind("127.0.0.1:0").unwrap();
+    let mut comes = |address: &str| {
+        let mut stranger = bind(address).unwrap();
         send(&mut stranger, &server, b"stranger", b"");
         assert_eq!(*next(&mut server).frame, *b"stranger");
-    }
+        stranger.address().to_string()["verbs://".len()..].to_owned()
+    };
+    let all = (0..3 * Verbs::STRANGERS).map(|_| comes("127.0.0.1:0"));
+    let last = all.last().unwrap();
+    // It comes back at its address, and has two connections there.
+    comes(&last);
     let begun = Instant::now();
     while descriptors() > before + Verbs::STRANGERS {
         assert!(begun.elapsed() < PATIENCE, "{} descriptors", descriptors());

@@ -74,7 +74,7 @@ impl Verbs {
     pub const MOST: usize = 65_536;
     /// The least MTU.
     pub const LEAST: usize = 548;
-    /// Strangers whose connections are kept: of those who have asked for one and are no peers of the endpoint, the last ones.
+    /// Connections that are kept of those who have asked for one and are no peers of the endpoint: the last ones.
     pub const STRANGERS: usize = 16;
 
     /// Listens at a TCP address, where port 0 is any free one, for endpoints that want a connection over `adapter`, with
@@ -178,18 +178,21 @@ impl Verbs {
         }
     }
 
-    /// Whoever reaches the port can ask for connections: of more strangers than are kept, the oldest goes.
+    /// Whoever reaches the port can ask for connections: of more than are kept for strangers, those of the oldest go.
     fn drop_strangers(&mut self) {
         let is_stranger = |peer: &&mut Linked| !peer.is_known && !peer.mailboxes.is_empty();
-        if self.peers.iter_mut().filter(is_stranger).count() <= Verbs::STRANGERS {
-            return;
-        }
-        let strangers = self.peers.iter_mut().filter(is_stranger);
-        if let Some(oldest) = strangers.min_by_key(|peer| peer.came) {
-            oldest
-                .mailboxes
-                .drain(..)
-                .for_each(|it| end(&self.over, it));
+        loop {
+            let strangers = self.peers.iter_mut().filter(is_stranger);
+            let kept: usize = strangers.map(|peer| peer.mailboxes.len()).sum();
+            let strangers = self.peers.iter_mut().filter(is_stranger);
+            let oldest = strangers.min_by_key(|peer| peer.came);
+            match oldest.filter(|_| kept > Verbs::STRANGERS) {
+                Some(oldest) => oldest
+                    .mailboxes
+                    .drain(..)
+                    .for_each(|it| end(&self.over, it)),
+                None => return,
+            }
         }
     }
 
