@@ -18,13 +18,6 @@ const TRANSACTIONS: u64 = 2_000;
 /// The transports that every machine has.
 const TRANSPORTS: [Transport; 2] = [Transport::Udp, Transport::Shm];
 
-fn bits(chance: f64) -> Failing {
-    Failing {
-        component: None,
-        chance,
-    }
-}
-
 fn row(protocol: Protocol, transport: Transport, failing: Failing) -> Row {
     let comparison = Comparison {
         protocol,
@@ -85,10 +78,10 @@ fn a_trial_ends_with_its_time() {
 
 #[test]
 fn what_loses_too_few_frames_is_not_measurable() {
-    let often = row(Protocol::TwoWay, Transport::Udp, bits(1e-4));
+    let often = row(Protocol::TwoWay, Transport::Udp, Failing::bits(1e-4));
     assert!(often.losses > LOSSES && often.experiment_ns.is_some());
     assert!(often.model_holds(), "{often:?}");
-    let seldom = row(Protocol::TwoWay, Transport::Udp, bits(1e-9));
+    let seldom = row(Protocol::TwoWay, Transport::Udp, Failing::bits(1e-9));
     assert!(seldom.losses < 10 && seldom.experiment_ns.is_none());
     assert_eq!(seldom.agrees(), None);
 }
@@ -145,7 +138,7 @@ fn a_report_has_a_number_for_each_assumption() {
         let asked = Asked {
             over: Over::of(Transport::Shm),
             protocol,
-            failing: vec![bits(1e-4)],
+            failing: vec![Failing::bits(1e-4)],
             assumed: vec![told(0.0), told(3.0)],
             timeout: MS,
             payload: 32,
@@ -178,7 +171,7 @@ fn a_report_has_a_number_for_each_assumption() {
     );
     // One at a time waits for nobody else.
     let alone = two_way.throughput[0];
-    assert_eq!((alone.bit_error_rate, alone.outstanding), (0.0, 1));
+    assert_eq!((alone.failing, alone.outstanding), (Failing::bits(0.0), 1));
     assert!(alone.error().abs() < 0.05, "{alone:?}");
 }
 

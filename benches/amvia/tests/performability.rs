@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jitterlab_amvia::protocol::{Config, Protocol};
 use jitterlab_amvia_suite::performability::{
-    self, Component, Costs, Failures, Model, Plan, Stages, simulate, throughput,
+    self, Component, Costs, Failing, Failures, Model, Plan, Stages, simulate, throughput,
 };
 use serde_json::Value;
 
@@ -198,17 +198,44 @@ fn throughput_is_near_that_of_the_simulation_also_where_transactions_hold_back_o
     for protocol in Protocol::ALL {
         for (rate, most) in [(0.0, 16), (1e-6, 16), (1e-5, 16), (1e-4, 4)] {
             for outstanding in [1, 4, 16].into_iter().filter(|&at| at <= most) {
-                let plan = plan(fixed(protocol), Failures::of_bits(rate), 1);
-                let model = Model {
-                    config: plan.config,
-                    stages: plan.stages,
-                    failures: plan.failures,
-                    payload: plan.payload,
-                };
-                let found = throughput(&model, outstanding, 100_000, 1).unwrap();
+                let model = sound(fixed(protocol));
+                let found =
+                    throughput(&model, Failing::bits(rate), outstanding, 100_000, 1).unwrap();
                 assert!(found.error().abs() < 0.1, "{protocol}: {found:?}");
             }
         }
+    }
+}
+
+#[test]
+fn throughput_is_near_that_of_the_simulation_where_components_fail() {
+    for protocol in Protocol::ALL {
+        for component in Component::ALL {
+            for chance in [1e-4, 1e-3, 1e-2] {
+                let failing = Failing {
+                    component: Some(component),
+                    chance,
+                };
+                let config = Config {
+                    handler_time: (component == Component::Application).then_some(4 * MS),
+                    ..fixed(protocol)
+                };
+                let found = throughput(&sound(config), failing, 4, 100_000, 1).unwrap();
+                let most = if chance < 1e-2 { 0.03 } else { 0.12 };
+                assert!(found.error().abs() < most, "{protocol}: {found:?}");
+            }
+        }
+    }
+}
+
+/// A model without failures.
+fn sound(config: Config) -> Model {
+    let plan = plan(config, Failures::default(), 1);
+    Model {
+        config: plan.config,
+        stages: plan.stages,
+        failures: plan.failures,
+        payload: plan.payload,
     }
 }
 

@@ -81,7 +81,22 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
         told.map(|it| &steps[0][it][..]),
         ["driver", "nic", "0.21", "9.1"]
     );
-    assert_eq!(rows(&report, "performability_throughput").len(), 6);
+    let throughput = rows(&report, "performability_throughput");
+    let told = throughput[..5].iter();
+    assert_eq!(
+        told.map(|row| ["failing", "chance", "outstanding"].map(|it| &row[it][..]))
+            .collect::<Vec<_>>(),
+        [
+            ["nothing", "0e0", "1"],
+            ["nothing", "0e0", "4"],
+            ["bits", "1e-6", "4"],
+            ["library", "1e-3", "4"],
+            ["wire", "1e-3", "4"],
+        ]
+    );
+    let of_components = &files(&report)["amvia-throughput-components-shm.svg"];
+    let of_components = String::from_utf8(of_components.clone()).unwrap();
+    assert!(of_components.contains("library") && of_components.contains("wire"));
     assert_eq!(rows(&report, "performability").len(), 2);
 
     let files = files(&report);
@@ -93,6 +108,7 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
         "bits-shm",
         "components-shm",
         "throughput-shm",
+        "throughput-components-shm",
     ] {
         let name = format!("amvia-{figure}.svg");
         let svg = String::from_utf8(files[&name].clone()).unwrap();

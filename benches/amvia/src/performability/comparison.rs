@@ -40,9 +40,10 @@ pub struct Comparison {
 }
 
 /// The thing that fails, and its rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
     /// The component; none: bits are flipped.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub component: Option<Component>,
     /// The chance that it fails for a message that passes, or that a bit is flipped.
     pub chance: f64,
@@ -52,6 +53,14 @@ pub struct Failing {
 pub const CHANCES: [f64; 3] = [1e-4, 1e-3, 1e-2];
 
 impl Failing {
+    /// Bits are flipped, each with this chance.
+    pub fn bits(chance: f64) -> Failing {
+        Failing {
+            component: None,
+            chance,
+        }
+    }
+
     /// Bits flipped at each of `rates`; and each of `components` failing with each of `chances`, or, where there is none, with three
     /// usual ones.
     pub fn each(rates: &[f64], components: &[Component], chances: &[f64]) -> Vec<Failing> {
@@ -59,10 +68,7 @@ impl Failing {
             [] => &CHANCES,
             chances => chances,
         };
-        let bits = rates.iter().map(|&chance| Failing {
-            component: None,
-            chance,
-        });
+        let bits = rates.iter().map(|&chance| Failing::bits(chance));
         let of = |&component| {
             let each = chances.iter();
             each.map(move |&chance| Failing {
@@ -79,16 +85,31 @@ impl Failing {
             None => Failures::of_bits(self.chance),
         }
     }
+
+    /// The name of what fails: a component, bits, or nothing.
+    pub fn name(&self) -> &'static str {
+        match self.component {
+            _ if self.chance == 0.0 => "nothing",
+            Some(component) => component.name(),
+            None => "bits",
+        }
+    }
+
+    /// In words for people.
+    pub(super) fn what(&self) -> String {
+        match self.chance {
+            0.0 => self.name().into(),
+            chance => format!("{} {chance:e}", self.name()),
+        }
+    }
 }
 
 /// The findings about failures. Times are in nanoseconds; each excess is over the mean time without failures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The component that fails; none: bits are flipped.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub component: Option<Component>,
-    /// The chance that it fails for a message that passes, or that a bit is flipped.
-    pub chance: f64,
+    /// What fails.
+    #[serde(flatten)]
+    pub failing: Failing,
     /// The mean time of a transaction without failures, as it was measured.
     pub error_free_ns: f64,
     /// The excess by the model.
@@ -161,8 +182,7 @@ impl Comparison {
         let simulated = simulate(&plan).response;
         let spread = simulated.std().unwrap_or(0.0);
         Ok(Row {
-            component: failing.component,
-            chance: failing.chance,
+            failing,
             error_free_ns: error_free,
             model_ns: with.forecast()?.response.mean - base,
             simulation_ns: simulated.mean().unwrap_or(0.0) - base,
@@ -177,7 +197,7 @@ impl Comparison {
     }
 
     /// The configuration of both ends. A handler that may fail has a limit of its time: else nobody ever knew under `amvia`.
-    fn config(&self, failures: &Failures) -> Config {
+    pub(super) fn config(&self, failures: &Failures) -> Config {
         Config {
             handler_time: (failures.application() > 0.0).then_some(HANDLER * self.timeout),
             ..fixed(self.protocol, self.timeout)

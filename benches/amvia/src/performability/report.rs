@@ -11,7 +11,7 @@ use super::comparison::{Comparison, Failing, Row, fixed};
 use super::error::PerformabilityError;
 use super::model::Model;
 use super::pair::Over;
-use super::path::{Failures, Stages};
+use super::path::Failures;
 use super::reward::{ASSUMED, Assumed, Performability, performability};
 use super::stages::{Stage, stages};
 use super::steps::{Kernel, Passed, kernel};
@@ -66,10 +66,11 @@ pub struct Report {
     pub performability: Vec<Performability>,
 }
 
-/// Transactions at a time in the table of throughputs.
+/// Transactions at a time in the table of throughputs, without failures and with these bit errors.
 const OUTSTANDING: [u32; 3] = [1, 4, 16];
-/// The bit error rates of that table.
 const RATES: [f64; 2] = [0.0, 1e-6];
+/// Transactions at a time where something else fails.
+const FAILING_OUTSTANDING: u32 = 4;
 
 impl Report {
     /// Measures, simulates and computes.
@@ -81,16 +82,18 @@ impl Report {
         let kernel = kernel(&asked.over, asked.payload)?;
         let comparison = asked.comparison();
         let excess = asked.failing.iter().map(|&failing| comparison.row(failing));
-        let model = |failures| asked.model(costs, failures);
-        let pairs = RATES
-            .iter()
-            .flat_map(|&rate| OUTSTANDING.map(|at| (rate, at)));
-        let throughput = pairs.map(|(rate, outstanding)| {
-            let model = model(Failures::of_bits(rate));
-            throughput(&model, outstanding, asked.simulated, asked.seed)
+        let model = |failures: &Failures| Model {
+            config: comparison.config(failures),
+            stages: costs,
+            failures: *failures,
+            payload: asked.payload,
+        };
+        let throughput = asked.loaded().into_iter().map(|(failing, outstanding)| {
+            let model = model(&failing.failures());
+            throughput(&model, failing, outstanding, asked.simulated, asked.seed)
         });
         let assumed = ASSUMED.iter().chain(&asked.assumed);
-        let yields = assumed.map(|assumed| performability(&model(Failures::default()), assumed));
+        let yields = assumed.map(|assumed| performability(&model(&Failures::default()), assumed));
         let link = Link::of(asked.over.transport);
         Ok(Report {
             case: Case::Performability,
@@ -154,9 +157,24 @@ impl Asked {
             // Each is measured with failures and without.
             2.0 * seconds
         });
-        let simulations = self.failing.len() + OUTSTANDING.len() * RATES.len();
+        let simulations = self.failing.len() + self.loaded().len();
         let simulated = simulations as f64 * self.simulated as f64 * SIMULATED;
         1.0 + experiments.sum::<f64>() + simulated
+    }
+
+    /// What fails where several transactions are under way at a time, and how many.
+    fn loaded(&self) -> Vec<(Failing, u32)> {
+        let rates = RATES.into_iter().map(Failing::bits);
+        let mut all: Vec<(Failing, u32)> = rates
+            .flat_map(|failing| OUTSTANDING.map(|at| (failing, at)))
+            .collect();
+        let others = self.failing.iter().map(|&it| (it, FAILING_OUTSTANDING));
+        for other in others {
+            if !all.contains(&other) {
+                all.push(other);
+            }
+        }
+        all
     }
 
     fn comparison(&self) -> Comparison {
@@ -168,15 +186,6 @@ impl Asked {
             simulated: self.simulated,
             measured: self.measured,
             seed: self.seed,
-        }
-    }
-
-    fn model(&self, stages: Stages, failures: Failures) -> Model {
-        Model {
-            config: fixed(self.protocol, self.timeout),
-            stages,
-            failures,
-            payload: self.payload,
         }
     }
 }
@@ -219,14 +228,6 @@ fn with_reach(value: f64, reach: f64) -> String {
 }
 
 impl Row {
-    /// The thing that fails, in words for people.
-    pub fn what(&self) -> String {
-        match self.component {
-            Some(component) => format!("{component} {:e}", self.chance),
-            None => format!("bits {:e}", self.chance),
-        }
-    }
-
     fn cells(&self) -> [String; 9] {
         let measured = match self.experiment_ns {
             Some(excess) => with_reach(excess, self.experiment_reach_ns),
@@ -238,7 +239,7 @@ impl Row {
             None => "",
         };
         [
-            self.what(),
+            self.failing.what(),
             show::count(self.losses),
             show::time(self.error_free_ns),
             show::time(self.model_ns),
@@ -293,7 +294,7 @@ impl Text for Reports {
         );
         let throughput = self.table(
             [
-                "errors a bit",
+                "failing",
                 "at a time",
                 "mean value analysis",
                 "simulation",
@@ -302,7 +303,7 @@ impl Text for Reports {
             |report| &report.throughput,
             |found| {
                 [
-                    format!("{:e}", found.bit_error_rate),
+                    found.failing.what(),
                     found.outstanding.to_string(),
                     show::count(found.analysis as u64),
                     show::count(found.simulation as u64),

@@ -6,6 +6,7 @@ use jitterlab_stats::Error;
 use jitterlab_stats::mva::{self, Demand};
 use serde::{Deserialize, Serialize};
 
+use super::comparison::Failing;
 use super::error::PerformabilityError;
 use super::model::{Frames, Model};
 use super::path::{Failures, LOST_AFTER, STATIONS};
@@ -14,8 +15,9 @@ use super::simulation::{Plan, simulate};
 /// Transactions in a second, by both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// The chance that a bit is flipped.
-    pub bit_error_rate: f64,
+    /// What fails.
+    #[serde(flatten)]
+    pub failing: Failing,
     /// Transactions at a time.
     pub outstanding: u32,
     /// The throughput by mean value analysis.
@@ -31,12 +33,14 @@ impl Throughput {
     }
 }
 
-/// The throughput of `outstanding` transactions at a time, with the largest window. The simulation makes so many transactions.
+/// The throughput of `outstanding` transactions at a time, with the largest window, where something fails. The simulation makes so
+/// many transactions.
 ///
 /// # Errors
 /// The model has no answer.
 pub fn throughput(
     model: &Model,
+    failing: Failing,
     outstanding: u32,
     transactions: u64,
     seed: u64,
@@ -46,6 +50,7 @@ pub fn throughput(
             window: MAX_WINDOW,
             ..model.config.clone()
         },
+        failures: failing.failures(),
         ..model.clone()
     };
     let analysis = 1e9 * analysed(&model, outstanding)?;
@@ -59,7 +64,7 @@ pub fn throughput(
         seed,
     };
     Ok(Throughput {
-        bit_error_rate: model.failures.bit_error_rate,
+        failing,
         outstanding,
         analysis,
         simulation: simulate(&plan).throughput,
@@ -70,8 +75,8 @@ pub fn throughput(
 /// of both directions are servers; what the application does in between is time to think.
 ///
 /// Transactions that wait for a timer hold back others. Numbers are released in their order, so that beside one that waits at most
-/// `window` - 1 others begin; or fewer, if all others come to wait, too: (outstanding - 1)/w on the mean, w the chance that one waits.
-/// The lesser is M, X the rate of transactions that do not wait, V the mean wait of those that do. M transactions take M/X of the
+/// `window` - 1 others begin; or fewer, if all `outstanding` - 1 others come to wait before, w being the chance that one waits.
+/// The mean of the lesser is M, X the rate of transactions that do not wait, V the mean wait of those that do. M transactions take M/X of the
 /// wait; for the rest of it nothing goes on. Those of the M that wait, too, end in the same distance behind it: they hold back nothing
 /// more. The next to do so is the first beyond them that waits, after 1/w more on the mean. So in
 ///
@@ -101,10 +106,29 @@ fn analysed(model: &Model, outstanding: u32) -> Result<f64, Error> {
         return Ok(rate);
     }
     let wait = forecast.waiting / waits;
-    let beside = f64::from(at_once - 1) / waits;
-    let beside = beside.min(f64::from(model.config.window) - 1.0);
+    let beside = begun_beside(waits, at_once - 1, u32::from(model.config.window) - 1);
     let ended = beside + 1.0 / waits;
     Ok(ended / (ended / rate + (wait - beside / rate).max(0.0)))
+}
+
+/// The mean number of transactions that begin until `most` have begun, or `others` of them wait; each waits with the chance `waits`.
+fn begun_beside(waits: f64, others: u32, most: u32) -> f64 {
+    // The chances that 0, 1, … of those that have begun wait; together that not all `others` do.
+    let mut chances = vec![0.0; others as usize];
+    if let Some(none) = chances.first_mut() {
+        *none = 1.0;
+    }
+    let mut mean = 0.0;
+    for _ in 0..most {
+        mean += chances.iter().sum::<f64>();
+        for number in (1..chances.len()).rev() {
+            chances[number] = (1.0 - waits) * chances[number] + waits * chances[number - 1];
+        }
+        if let Some(none) = chances.first_mut() {
+            *none *= 1.0 - waits;
+        }
+    }
+    mean
 }
 
 /// The work of each station for a transaction of these frames: both processors, and NICs, wire and switch in each direction.

@@ -3,7 +3,7 @@
 use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
 use jitterlab_amvia_suite::loggp::{self, Injected, Observed};
 use jitterlab_amvia_suite::performability::{
-    self, Component, Kernel, Passed, Performability, Row, Stage, Step, Throughput, Traced,
+    self, Component, Failing, Kernel, Passed, Performability, Row, Stage, Step, Throughput, Traced,
 };
 use jitterlab_amvia_suite::{Protocol, cases as amvia_cases};
 use jitterlab_base::clock::Source;
@@ -169,8 +169,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
 /// Flipped bits of which the experiment says what the model says, too few of them, and a handler that fails.
 fn amvia_performability(transport: Transport, protocol: Protocol) -> AmviaResult {
     let row = |component, chance: f64, measured: Option<f64>| Row {
-        component,
-        chance,
+        failing: Failing { component, chance },
         error_free_ns: 1_000.0,
         model_ns: 1.6e9 * chance,
         simulation_ns: 1.61e9 * chance,
@@ -182,8 +181,8 @@ fn amvia_performability(transport: Transport, protocol: Protocol) -> AmviaResult
         losses: 1_200,
         detected: 1_199,
     };
-    let throughput = |bit_error_rate, outstanding| Throughput {
-        bit_error_rate,
+    let throughput = |component, chance, outstanding| Throughput {
+        failing: Failing { component, chance },
         outstanding,
         analysis: 9e5,
         simulation: 1e6,
@@ -216,7 +215,13 @@ fn amvia_performability(transport: Transport, protocol: Protocol) -> AmviaResult
             row(Some(Component::Application), 1e-3, None),
             row(Some(Component::Wire), 1e-3, Some(1.0)),
         ],
-        throughput: vec![throughput(0.0, 1), throughput(0.0, 4), throughput(1e-6, 1)],
+        throughput: vec![
+            throughput(None, 0.0, 1),
+            throughput(None, 0.0, 4),
+            throughput(None, 1e-6, 4),
+            throughput(Some(Component::Library), 1e-3, 4),
+            throughput(Some(Component::Wire), 1e-3, 4),
+        ],
         performability: vec![Performability {
             assumed: "a bad cable".into(),
             bit_error_rate: 1e-6,

@@ -29,13 +29,15 @@ pub fn figures(analysis: &Analysis) -> Vec<Figure> {
     }
     for transport in transports(throughput.iter().map(|row| row.way())) {
         let here: Vec<&Throughput> = over(&throughput, transport).collect();
-        all.extend(rates(transport, &here));
+        all.extend(by_outstanding(transport, &here));
+        all.extend(by_failures(transport, &here));
     }
     all
 }
 
-/// The name of flipped bits in the rows.
+/// The names of flipped bits, and of no failures, in the rows.
 const BITS: &str = "bits";
+const NOTHING: &str = "nothing";
 
 /// The rows without load and delays.
 fn plain<R: OfWay>(rows: &[R]) -> Vec<&R> {
@@ -172,28 +174,39 @@ fn by_component(rows: &[&Excess]) -> Vec<Series> {
     all
 }
 
-/// Transactions a second by transactions at a time: a panel for each bit error rate.
-fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
-    rows.first()?;
-    let mut errors: Vec<f64> = rows.iter().map(|row| row.bit_error_rate).collect();
+/// The mean value analysis of some rows as a line, and their simulation as points, in thousands a second, by a figure of each row.
+fn analysis_and_simulation(rows: &[&Throughput], by: fn(&Throughput) -> f64) -> Vec<Mark> {
+    let analysis = rows.iter().map(|row| (by(row), row.analysis / 1e3));
+    let simulation = rows.iter().map(|row| {
+        let simulated = Estimate::alone(row.simulation / 1e3);
+        point(by(row), simulated)
+    });
+    vec![
+        Mark::Line(analysis.collect()),
+        Mark::Points(simulation.collect()),
+    ]
+}
+
+/// Transactions a second by transactions at a time: a panel for each bit error rate for which there are several.
+fn by_outstanding(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
+    let (first, last) = range(rows.iter().map(|row| f64::from(row.outstanding)));
+    let mut errors: Vec<f64> = rows
+        .iter()
+        .filter(|row| matches!(row.failing, NOTHING | BITS) && row.outstanding == 1)
+        .map(|row| row.chance)
+        .collect();
     errors.sort_unstable_by(f64::total_cmp);
     errors.dedup();
-    let (first, last) = range(rows.iter().map(|row| f64::from(row.outstanding)));
+    errors.first()?;
     let panel = |&rate: &f64| {
         let line = |protocol: Protocol| {
-            let own = || {
-                let own = rows.iter().filter(|row| row.way.protocol == protocol);
-                own.filter(|row| row.bit_error_rate == rate)
-            };
-            let analysis = own().map(|row| (f64::from(row.outstanding), row.analysis / 1e3));
-            let simulation = own().map(|row| {
-                let simulated = Estimate::alone(row.simulation / 1e3);
-                point(row.outstanding.into(), simulated)
-            });
-            let marks = vec![
-                Mark::Line(analysis.collect()),
-                Mark::Points(simulation.collect()),
-            ];
+            let own: Vec<&Throughput> = rows
+                .iter()
+                .filter(|row| row.way.protocol == protocol && row.chance == rate)
+                .filter(|row| matches!(row.failing, NOTHING | BITS))
+                .copied()
+                .collect();
+            let marks = analysis_and_simulation(&own, |row| row.outstanding.into());
             series(protocol.name(), style(protocol), marks)
         };
         let series: Vec<Series> = protocols(rows).into_iter().map(line).collect();
@@ -219,6 +232,55 @@ fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
         ),
         panels: errors.iter().map(panel).collect(),
         columns: 2,
+        panel_height: 260.0,
+    })
+}
+
+/// Transactions a second by the chance that a component fails: a panel for each protocol.
+fn by_failures(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
+    let failing: Vec<&Throughput> = rows
+        .iter()
+        .filter(|row| !matches!(row.failing, NOTHING | BITS))
+        .copied()
+        .collect();
+    let outstanding = failing.first()?.outstanding;
+    let (first, last) = range(failing.iter().map(|row| row.chance));
+    let panel = |protocol: Protocol| {
+        let of = |(i, component): (usize, Component)| -> Option<Series> {
+            let own: Vec<&Throughput> = failing
+                .iter()
+                .filter(|row| row.way.protocol == protocol && row.failing == component.name())
+                .copied()
+                .collect();
+            let marks = analysis_and_simulation(&own, |row| row.chance);
+            (!own.is_empty()).then(|| series(component.name(), i, marks))
+        };
+        let series: Vec<Series> = Component::ALL
+            .into_iter()
+            .enumerate()
+            .filter_map(of)
+            .collect();
+        let (low, high) = heights(&series);
+        let label = "Chance that the component fails for a message";
+        Panel {
+            title: protocol.name().into(),
+            x: Axis::log(label, first / 1.5, last * 1.5),
+            y: Axis::log("Thousands a second", low / 1.2, high * 1.2),
+            series,
+        }
+    };
+    let panels: Vec<Panel> = protocols(&failing).into_iter().map(panel).collect();
+    let over = transport.name().to_uppercase();
+    Some(Figure {
+        id: format!("amvia-throughput-components-{}", transport.name()),
+        title: format!("Throughput of active messages over {over} where components fail"),
+        caption: format!(
+            "After figures 4.12 and 4.13 of Kaur: transactions a second over {over}, {outstanding} at a time, by the chance that a \
+             component fails for a message that passes: by mean value analysis as lines, in the simulation as points. Both axes are \
+             logarithmic."
+        ),
+        columns: panels.len().min(2),
+        panels,
         panel_height: 260.0,
     })
 }

@@ -60,8 +60,10 @@ pub struct Throughput {
     /// The case, transport and protocol.
     #[serde(flatten)]
     pub way: Way,
-    /// The chance that a bit is flipped.
-    pub bit_error_rate: f64,
+    /// The thing that fails: nothing, bits, or a component.
+    pub failing: &'static str,
+    /// The chance that it does.
+    pub chance: f64,
     /// Transactions at a time.
     pub outstanding: u32,
     /// The throughput by mean value analysis, mean over runs.
@@ -168,22 +170,20 @@ pub fn performability(done: &[&RunRecord]) -> Found {
             receive_ns: rows.mean(|row| row.receive_ns),
             source: rows.first().source,
         }));
-        let excess = runs.alike(
-            |it| &it.excess,
-            |a, b| (a.component, a.chance) == (b.component, b.chance),
-        );
+        let excess = runs.alike(|it| &it.excess, |a, b| a.failing == b.failing);
         found
             .excess
             .extend(excess.iter().map(|rows| Excess::of(&way, rows)));
         let throughput = runs.alike(
             |it| &it.throughput,
-            |a, b| (a.bit_error_rate, a.outstanding) == (b.bit_error_rate, b.outstanding),
+            |a, b| (a.failing, a.outstanding) == (b.failing, b.outstanding),
         );
         found
             .throughput
             .extend(throughput.iter().map(|rows| Throughput {
                 way: way.clone(),
-                bit_error_rate: rows.first().bit_error_rate,
+                failing: rows.first().failing.name(),
+                chance: rows.first().failing.chance,
                 outstanding: rows.first().outstanding,
                 analysis: rows.mean(|row| row.analysis).value,
                 simulation: rows.mean(|row| row.simulation).value,
@@ -226,8 +226,8 @@ impl Excess {
         };
         Excess {
             way: way.clone(),
-            failing: first.component.map_or("bits", |it| it.name()),
-            chance: first.chance,
+            failing: first.failing.name(),
+            chance: first.failing.chance,
             runs: rows.0.len(),
             losses: rows.0.iter().map(|(_, row)| row.losses).sum(),
             error_free_ns: rows.mean(|row| row.error_free_ns).value,
@@ -420,10 +420,16 @@ impl Row for Throughput {
         let mut columns = way_columns();
         columns.extend([
             column(
-                "bit_error_rate",
-                "Errors a bit",
-                "the chance that a bit is flipped",
-                |row: &Throughput| Value::Text(format!("{:e}", row.bit_error_rate)),
+                "failing",
+                "Failing",
+                "nothing, bits that are flipped, or a component",
+                |row: &Throughput| Value::Text(row.failing.into()),
+            ),
+            column(
+                "chance",
+                "Chance",
+                "that a bit is flipped, or that the component fails for a message that passes",
+                |row: &Throughput| Value::Text(format!("{:e}", row.chance)),
             ),
             column(
                 "outstanding",
