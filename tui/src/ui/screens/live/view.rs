@@ -164,7 +164,9 @@ fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
             progress.finished + 1,
             progress.runs
         ));
-        figures.push(format!("{} left", shown::time(progress.seconds_left)));
+        if !picture.is_over {
+            figures.push(format!("{} left", shown::time(progress.seconds_left)));
+        }
     }
     if heard.load.is_some() {
         figures.push("under load".into());

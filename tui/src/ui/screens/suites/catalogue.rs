@@ -152,7 +152,7 @@ pub fn all() -> Vec<Group> {
         ),
         group(
             "delays",
-            "one delay for every message",
+            "no delay is always measured; one for every message",
             Kind::Delays,
             delays(),
         ),

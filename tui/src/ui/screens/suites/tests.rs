@@ -375,7 +375,10 @@ fn an_experiment_is_made_from_what_is_chosen() {
     press(&mut app, &[Key::Down]);
     letters(&mut app, " +");
     let shown = picture(&mut app, 80, 24);
-    assert!(shown.contains("24 runs, 6 times each"), "{shown}");
+    assert!(
+        shown.contains("4 different runs, 6 times each: 24 in all"),
+        "{shown}"
+    );
     let saves = press(&mut app, &[Key::Enter]);
     assert!(saves[0].contains("name: \"packet\""), "{saves:?}");
     // It is chosen as soon as it is there.

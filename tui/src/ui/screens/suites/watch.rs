@@ -2,15 +2,16 @@
 //!
 //! The interface is the folder: whoever fills it, it is seen. Files are read again when they have changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_base::show::printable;
 use jitterlab_experiment::conduct::duration;
+use jitterlab_experiment::level::Level;
 use jitterlab_experiment::pause;
 use jitterlab_experiment::record::{Outcome, RunRecord};
-use jitterlab_experiment::schedule::schedule;
+use jitterlab_experiment::schedule::{Run, schedule};
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::{ResultFolder, who_fills};
@@ -295,6 +296,10 @@ fn about(path: &Path) -> Result<Vec<String>, String> {
     }
     conditions.sort();
     lines.extend(conditions.iter().map(|case| format!("measures    {case}")));
+    let of_run = |run: &Run| (run.level != Level::None, run.level.to_string());
+    let levels: BTreeSet<(bool, String)> = runs.iter().map(of_run).collect();
+    let levels: Vec<String> = levels.into_iter().map(|(_, level)| level).collect();
+    lines.push(format!("levels      {}", levels.join(", ")));
     Ok(lines.iter().map(|line| printable(line)).collect())
 }
 

@@ -32,7 +32,10 @@ fn a_file_is_edited_and_saved_under_its_name() {
     press(&mut app, &[Key::Down]);
     letters(&mut app, " +");
     let shown = picture(&mut app, 80, 24);
-    assert!(shown.contains("24 runs, 6 times each"), "{shown}");
+    assert!(
+        shown.contains("4 different runs, 6 times each: 24 in all"),
+        "{shown}"
+    );
     let saves = press(&mut app, &[Key::Enter]).join("");
     for text in [
         "SaveAgain { path: \"quick.yaml\"",
@@ -47,12 +50,12 @@ fn a_file_is_edited_and_saved_under_its_name() {
     let question = "choices of quick.yaml are not saved: forget them?";
     assert_eq!(asks(&mut app), Some(question));
     letters(&mut app, "n");
-    assert!(picture(&mut app, 80, 24).contains("24 runs, 6 times each"));
+    assert!(picture(&mut app, 80, 24).contains("4 different runs, 6 times each: 24 in all"));
     press(&mut app, &[Key::Left]);
     assert_eq!(letters(&mut app, "y"), ["Do(Forget)"]);
     tell(&mut app, Forgotten);
     letters(&mut app, "e");
-    assert!(picture(&mut app, 80, 24).contains("10 runs, 5 times each"));
+    assert!(picture(&mut app, 80, 24).contains("2 different runs, 5 times each: 10 in all"));
     // Nothing is asked where nothing goes.
     press(&mut app, &[Key::Left, Key::Home, Key::Enter]);
     assert!(!picture(&mut app, 80, 24).contains("edits"));
@@ -88,7 +91,10 @@ fn whoever_leaves_is_asked_where_choices_are_not_saved() {
     assert_eq!(asks(&mut app), Some(question));
     press(&mut app, &[Key::Char('n'), Key::Home, Key::Enter]);
     let shown = picture(&mut app, 200, 60);
-    assert!(shown.contains("12 runs, 6 times each"), "{shown}");
+    assert!(
+        shown.contains("2 different runs, 6 times each: 12 in all"),
+        "{shown}"
+    );
     let mut builder = Builder::new(1);
     builder.key(builder::Does::Repeat, Key::Char('+'), Path::new("lab"), &[]);
     let (path, text) = ("packet.yaml".into(), builder.plan.text);
@@ -111,7 +117,10 @@ fn whoever_edits_is_not_led_away() {
     tell(&mut app, (seen, true));
     let shown = picture(&mut app, 80, 24);
     assert!(shown.contains("edits quick.yaml"), "{shown}");
-    assert!(shown.contains("12 runs, 6 times each"), "{shown}");
+    assert!(
+        shown.contains("2 different runs, 6 times each: 12 in all"),
+        "{shown}"
+    );
 }
 
 #[test]

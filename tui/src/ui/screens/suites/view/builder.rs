@@ -10,6 +10,7 @@ use crate::shown::{cut, time};
 use crate::ui::parts::beside;
 use crate::ui::parts::text::{put, put_all, scrolled, wrapped};
 use crate::ui::screens::suites::builder::{Builder, Row};
+use crate::ui::screens::suites::catalogue::Kind;
 use crate::ui::screens::suites::seen::name;
 use crate::ui::theme::Theme;
 
@@ -40,10 +41,6 @@ pub fn draw(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, t
 }
 
 fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let times = match builder.repetitions {
-        1 => "once".into(),
-        n => format!("{n} times each"),
-    };
     let mut lines = Vec::new();
     if let Some(file) = builder.file() {
         let edits = format!("edits {}", name(file));
@@ -53,7 +50,12 @@ fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
     lines.push(Line::styled(cut(&place, width.into()), theme.aside()));
     match &builder.plan.cost {
         Ok((runs, seconds)) => {
-            let cost = format!("{runs} runs, {times}: about {}", time(*seconds));
+            let each = u32::try_from(*runs).unwrap_or(u32::MAX) / builder.repetitions;
+            let runs = match builder.repetitions {
+                1 => format!("{runs} runs"),
+                n => format!("{each} different runs, {n} times each: {runs} in all"),
+            };
+            let cost = format!("{runs}, about {}", time(*seconds));
             lines.push(Line::styled(cost, theme.good()));
             for partial in &builder.plan.partial {
                 lines.extend(wrapped(Span::raw(""), partial, theme.warning(), width));
@@ -72,8 +74,25 @@ fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, 
     const NAME: usize = 20;
     let room = usize::from(area.width).saturating_sub(NAME + 1);
     let of = builder.rows().count();
+    let (area, last) = match of > area.height.into() {
+        true => {
+            let [area, last] =
+                Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
+            (area, Some(last))
+        }
+        false => (area, None),
+    };
     let first = scrolled(builder.first.get(), builder.at, area.height.into(), of);
     builder.first.set(first);
+    if let Some(last) = last {
+        let below = below(builder, first + usize::from(area.height));
+        put(
+            buffer,
+            last,
+            0,
+            &Line::styled(cut(&below, last.width.into()), theme.aside()),
+        );
+    }
     for (at, row) in builder.rows().enumerate().skip(first) {
         let (name, about, style) = match row {
             Row::Group(group) => {
@@ -100,5 +119,22 @@ fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, 
             Span::styled(format!(" {}", cut(&about, room)), theme.aside()),
         ]);
         put(buffer, area, at - first, &line);
+    }
+}
+
+/// What lies below the lines that are shown, which end before line `end`: the groups that are no suites, or the number of lines.
+fn below(builder: &Builder, end: usize) -> String {
+    let hidden: Vec<Row> = builder.rows().skip(end).collect();
+    let groups: Vec<&str> = hidden
+        .iter()
+        .filter_map(|row| match row {
+            Row::Group(group) if !matches!(group.kind, Kind::Suite { .. }) => Some(group.name),
+            _ => None,
+        })
+        .collect();
+    match (groups.is_empty(), hidden.len()) {
+        (true, 0) => String::new(),
+        (true, lines) => format!("below: {lines} more"),
+        (false, _) => format!("below: {}", groups.join(", ")),
     }
 }
