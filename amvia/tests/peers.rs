@@ -1,5 +1,8 @@
 //! An endpoint and its peers: those that it has let go, those that come back, and those that lie.
 
+#[path = "peers/breaking.rs"]
+mod breaking;
+
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -9,15 +12,14 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use breaking::Breaking;
 use jitterlab_amvia::endpoint::{
     Bundle, Credit, Endpoint, EndpointError, Options, PeerId, Standing, Transaction,
 };
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, InitiatorState};
-use jitterlab_amvia::transport::{
-    Address, Arrived, Landed, Peer, Sent, Transport, TransportError, Udp,
-};
+use jitterlab_amvia::transport::{Address, Transport, Udp};
 use jitterlab_amvia::wire::{Body, Head, Hello, Refusal, Tag};
 use jitterlab_skip::skip;
 use nix::errno::Errno;
@@ -365,67 +367,6 @@ fn an_address_that_cannot_be_sent_to_does_not_answer_and_disturbs_nobody() {
     );
     let to_server = client.connect(&server);
     client.echo(&server, to_server);
-}
-
-/// UDP that is broken for one peer, once that is said, and may be deaf.
-struct Breaking {
-    udp: Udp,
-    broken: Arc<OnceLock<Peer>>,
-    is_deaf: bool,
-}
-
-impl Breaking {
-    fn error(&self, action: &'static str) -> TransportError {
-        TransportError::System {
-            action,
-            address: self.address(),
-            source: std::io::Error::other("broken"),
-        }
-    }
-}
-
-impl Transport for Breaking {
-    fn address(&self) -> Address {
-        self.udp.address()
-    }
-
-    fn mtu(&self) -> usize {
-        self.udp.mtu()
-    }
-
-    fn is_sound(&self) -> bool {
-        self.udp.is_sound()
-    }
-
-    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
-        self.udp.peer(address)
-    }
-
-    fn know(&mut self, place: Peer, is_known: bool) {
-        self.udp.know(place, is_known);
-    }
-
-    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
-        match self.broken.get() == Some(&to) {
-            true => Err(self.error("send from")),
-            false => self.udp.send(to, head, payload),
-        }
-    }
-
-    fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
-        match self.is_deaf {
-            true => Err(self.error("receive at")),
-            false => self.udp.receive(),
-        }
-    }
-
-    fn recycle(&mut self, frame: Landed) {
-        self.udp.recycle(frame);
-    }
-
-    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
-        self.udp.wait(at_most)
-    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ use meet::{Met, Own};
 const LOOKS: u32 = 1024;
 /// Connections of one peer, at most: the newest, and one that frames may still come over.
 const MOST: usize = 2;
-/// Connections that threads have made, and that wait until they are looked for. Of those that others ask for, more are dropped.
+/// Connections that wait until the endpoint is polled, at most. A further one that another endpoint asked for is dropped.
 const WAITING: usize = 16;
 
 /// An endpoint's access to an RDMA device.
@@ -178,7 +178,8 @@ impl Verbs {
         }
     }
 
-    /// Whoever reaches the port can ask for connections: of more than are kept for strangers, those of the oldest go.
+    /// Drops the connections of the oldest strangers until no more than [`Verbs::STRANGERS`] are left. Anybody who reaches the port is
+    /// a stranger at first.
     fn drop_strangers(&mut self) {
         let is_stranger = |peer: &&mut Linked| !peer.is_known && !peer.mailboxes.is_empty();
         loop {
