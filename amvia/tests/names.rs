@@ -482,7 +482,7 @@ fn a_client_registers_looks_up_and_lists() {
     let twice = client.register(&registration("a", 2, 3)).unwrap_err();
     assert_eq!(
         twice.to_string(),
-        "`a` is in use: the same incarnation of it is registered at udp://10.0.0.1:1"
+        "`a` is in use: the same run of this endpoint is registered at udp://10.0.0.1:1"
     );
     client.unregister(&name("a"), Incarnation(3)).unwrap();
     client.unregister(&name("a"), Incarnation(3)).unwrap();

@@ -270,7 +270,7 @@ fn what_udp_cannot_do_is_said() {
     let error = Udp::bind("127.0.0.1:0".parse().unwrap(), 70_000).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a frame cannot have 70000 bytes over UDP: 548 to 65507"
+        "a frame over UDP has 548 to 65507 bytes, and cannot have 70000"
     );
     let mut one = udp();
     let error = Udp::bind(one.address().to_string()[6..].parse().unwrap(), Udp::MTU);

@@ -163,7 +163,7 @@ fn what_verbs_cannot_do_is_said() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "a frame cannot have 1048576 bytes over verbs: 548 to 65536"
+        "a frame over verbs has 548 to 65536 bytes, and cannot have 1048576"
     );
     let adapter = Adapter {
         device: Some("nothing0".into()),

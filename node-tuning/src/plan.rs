@@ -39,7 +39,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No rank.
-    #[error("a plan is made for at least 1 rank")]
+    #[error("a plan needs at least 1 rank")]
     NoRank,
     /// No device of that name.
     #[error("there is no device {device} with hardware behind it; {}", listed(.there))]

@@ -107,7 +107,7 @@ fn ranks_and_devices_that_are_asked_for() {
         (
             "two-socket",
             request(0, None),
-            "a plan is made for at least 1 rank",
+            "a plan needs at least 1 rank",
         ),
         // The device is on NUMA node 6: its cores come first, then those of node 7, which is nearer
         // than 4 and 5.

@@ -433,7 +433,7 @@ fn what_does_not_belong_together_is_refused_and_nothing_is_left() {
         ),
         (
             "results merge a copy --into c",
-            "two of the folders hold the runs of copy; name only one",
+            "two of the named folders hold the same runs, those of copy; name only one of the two",
         ),
         (
             "results merge a b --into old",

@@ -36,7 +36,7 @@ pub enum Error {
         devices: String,
     },
     /// The port has no address of the kind that is needed.
-    #[error("port {port} of {device} has no {wanted}: has its network device an address?")]
+    #[error("port {port} of {device} has no {wanted}; give its network device an address")]
     NoGid {
         /// The device.
         device: String,

@@ -70,7 +70,7 @@ pub enum EndpointError {
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The transaction was released, or is of another endpoint.
-    #[error("the transaction was released")]
+    #[error("the transaction was released already, or belongs to another endpoint")]
     Released,
     /// The transaction is in another state than the call is for.
     #[error(transparent)]

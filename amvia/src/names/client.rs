@@ -35,7 +35,7 @@ pub enum NamesError {
         later: Incarnation,
     },
     /// Two processes use one name.
-    #[error("`{name}` is in use: the same incarnation of it is registered at {address}")]
+    #[error("`{name}` is in use: the same run of this endpoint is registered at {address}")]
     InUse {
         /// The name.
         name: Name,
@@ -65,7 +65,9 @@ pub enum NamesError {
         lease: Duration,
     },
     /// The address names no host.
-    #[error("others cannot reach `{name}` at {address}: let it listen at an address of this node")]
+    #[error(
+        "other nodes cannot reach `{name}` at {address}: it has to listen at an address that other nodes can reach"
+    )]
     Unreachable {
         /// The endpoint.
         name: Name,

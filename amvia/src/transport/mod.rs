@@ -201,7 +201,7 @@ pub enum TransportError {
         mtu: usize,
     },
     /// The MTU is none for this transport.
-    #[error("a frame cannot have {mtu} bytes over {transport}: {least} to {most}")]
+    #[error("a frame over {transport} has {least} to {most} bytes, and cannot have {mtu}")]
     Mtu {
         /// The transport.
         transport: &'static str,

@@ -279,7 +279,7 @@ pub enum WireError {
     #[error("the frame has the unknown kind {0}")]
     Kind(u8),
     /// A field with a value that nobody writes.
-    #[error("the frame's field `{0}` has a value that it cannot have")]
+    #[error("the frame's field `{0}` has an invalid value")]
     Field(Field),
 }
 

@@ -51,7 +51,9 @@ pub enum MergeError {
         b: PathBuf,
     },
     /// Runs would count twice.
-    #[error("two of the folders hold the runs of {folder}; name only one")]
+    #[error(
+        "two of the named folders hold the same runs, those of {folder}; name only one of the two"
+    )]
     Twice {
         /// The folder that they were measured into.
         folder: String,

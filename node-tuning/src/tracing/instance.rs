@@ -22,7 +22,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The process that removes it.
-    #[error("cannot start /bin/sh, which would remove the tracing instance: {0}")]
+    #[error("cannot start /bin/sh, which has to remove the tracing instance later: {0}")]
     Remover(io::Error),
     /// It is still there.
     #[error("the tracing instance {path} could not be removed: rmdir it", path = path.display())]

@@ -14,8 +14,8 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
-    /// Compare these runs (a) with those of --b, and print no tables. Give the name that the runs share, without the number of the
-    /// repetition, such as packet-rtt-udp.none
+    /// Compare these runs (a) with those of --b, and print no tables. Give the name that the runs share, for example
+    /// packet-rtt-udp.none, without the number of the repetition
     #[arg(long, requires = "b")]
     a: Option<String>,
     /// The runs (b) to compare with those of --a

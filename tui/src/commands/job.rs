@@ -29,12 +29,12 @@ pub enum Command {
 /// Options of `job slurm`.
 #[derive(clap::Args)]
 pub struct Slurm {
-    /// The experiment file; one that names no hosts is run on the nodes of the job
+    /// The experiment file. If it names no hosts, the experiment runs on the nodes of the job
     experiment: PathBuf,
     /// Number of nodes [default: 2, or 1 where the file names its hosts]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     nodes: Option<u16>,
-    /// Ranks on each node [default: as many as the measurement that needs the most ranks]
+    /// Ranks on each node [default: the most that a measurement of the file needs]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     /// Time limit of the job [default: 1.5 times what `run --dry-run` says, plus 5 minutes]

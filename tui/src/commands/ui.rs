@@ -26,8 +26,8 @@ pub struct Command {
     /// With --print: how long to watch before printing
     #[arg(long, default_value = "3s", requires = "print")]
     watch: Nanos,
-    /// With --print: keys to press. The command waits for --watch, presses them, and waits again for the same time. A key is a
-    /// character, or a name such as Enter, Esc, Space or Down
+    /// With --print: keys to press. The command watches for the time of --watch, presses the keys, and watches once more as long. A key
+    /// is a character, or a name such as Enter, Esc, Space or Down
     #[arg(long, value_delimiter = ' ', requires = "print")]
     keys: Vec<Key>,
     /// Columns and rows of what is printed

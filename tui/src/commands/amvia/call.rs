@@ -50,8 +50,8 @@ pub struct Call {
     /// Wait this long for each reply. If none comes, ask the target what became of the request, and wait this long for the answer
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
-    /// The name of this endpoint. No other endpoint may have the same name [default: client-HOST-USER-N, N being the first free
-    /// number; with --log client, because a log belongs to one name]
+    /// The name of this endpoint. No other endpoint may have the same name [default: client-HOST-USER-N, where N is the first free
+    /// number. With --log, the default is `client`: a log belongs to one name]
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]

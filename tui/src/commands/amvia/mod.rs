@@ -14,7 +14,8 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab amvia`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Run an endpoint that answers requests, with three handlers: echo (1), wait (2) and take (3)
+    /// Run an endpoint that answers requests. It has three handlers: echo (1) sends the data back, wait (2) sends it back after a
+    /// time, and take (3) sends an empty reply
     Serve(serve::Serve),
     /// Make requests of an endpoint, and print the final state of each
     Call(call::Call),
@@ -28,7 +29,7 @@ pub enum Command {
     Performability(performability::Options),
     /// Show the transactions in the log of an endpoint, by state, or set the log aside
     Status(status::Status),
-    /// Tell endpoints where others are
+    /// Run the name server, which tells endpoints the addresses of others, or ask it
     #[command(subcommand)]
     Names(names::Command),
 }

@@ -27,8 +27,9 @@ use crate::output::{self, Format, time_of};
 pub struct FitOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
-    /// The family to fit. Three have no atom at 0: constant, uniform, lognormal (three parameters). Five have an atom at 0: gamma,
-    /// weibull, generalised-pareto, two-lognormals, three-lognormals. best fits all families, and lists the closest first
+    /// The family to fit. Three are of all samples: constant, uniform, lognormal (three parameters). Five keep the share of samples
+    /// that are 0 apart: gamma, weibull, generalised-pareto, two-lognormals, three-lognormals. best fits all families, and lists the
+    /// closest first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]

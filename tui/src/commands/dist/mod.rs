@@ -27,7 +27,7 @@ pub enum Command {
     Make(make::Make),
     /// Find the distribution that comes closest to samples
     Fit(fit::FitOptions),
-    /// Make tables from samples: some imitate the samples, and five have the mean of the samples and differ in their variation
+    /// Make tables from samples: tables that imitate the samples, and five tables with the same mean and other variation
     Family(fit::FamilyOptions),
     /// Turn samples into a recording of delays. `inject run --replay` injects them in the order of the samples
     Record(record::Record),

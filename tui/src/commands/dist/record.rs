@@ -27,7 +27,7 @@ pub struct Record {
     /// when the previous answer came]
     #[arg(long)]
     times: Option<PathBuf>,
-    /// Round trips without load. The delay is a sample minus their median
+    /// Round trips without load. A delay is a sample minus the median of these round trips
     #[arg(long, value_name = "SAMPLES", conflicts_with = "less")]
     baseline: Option<PathBuf>,
     /// The delay is a sample minus this time

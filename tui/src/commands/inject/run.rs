@@ -37,8 +37,8 @@ pub struct Run {
     /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Each send takes the next recorded delay. Without this option, time decides: one second after the start of the program, a send
-    /// takes the delay that was recorded one second after the start of the recording
+    /// Each send takes the next recorded delay. Without this option, each send takes the delay of its time: for example, a send
+    /// one second after the start of the program takes the delay that was recorded one second after the start of the recording
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
     /// Each MPI rank starts at its own place in the recording [default: all ranks start at the same place]
@@ -60,7 +60,7 @@ pub struct Run {
     /// Unit of a table file that has no header line: ns (nanoseconds) or spins (turns of a waiting loop)
     #[arg(long, default_value = "ns", conflicts_with_all = ["delay", "replay"])]
     unit: DelayUnit,
-    /// Append the counters to this file when the program ends, as a line of JSON
+    /// When the program ends, append the counts of sends and delays to this file, as a line of JSON
     #[arg(long)]
     report: Option<PathBuf>,
     /// The program and its arguments

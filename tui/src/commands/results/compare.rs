@@ -13,11 +13,11 @@ use crate::output::{self, Format};
 /// Options of `results compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 everything is within the gate for certain, 1 something is slower for certain, 2 wrong input, \
-                  4 undecided; the output says why."
+    after_help = "Exit status: 0 nothing is slower by more than the gate, 1 something is, 2 wrong input, 4 undecided. The output \
+                  gives the reason."
 )]
 pub struct Compare {
-    /// The kept result folder (a)
+    /// The earlier result folder (a)
     a: PathBuf,
     /// The result folder to compare with it (b)
     b: PathBuf,

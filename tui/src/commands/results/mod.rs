@@ -13,7 +13,7 @@ pub enum Command {
     Compare(compare::Compare),
     /// How many repetitions does `results compare` need?
     Plan(plan::Plan),
-    /// Merge folders of one experiment into a new one
+    /// Merge result folders of one experiment into a new folder
     Merge(merge::Merge),
 }
 

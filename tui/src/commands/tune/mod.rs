@@ -40,7 +40,7 @@ pub enum Command {
 /// Which node is meant.
 #[derive(clap::Args)]
 pub struct Target {
-    /// Work on a copy of a node's /sys, /proc and /etc in this folder
+    /// Work on the /sys, /proc and /etc in this folder, which may be a copy of another node's
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
 }
@@ -48,8 +48,8 @@ pub struct Target {
 /// What is asked of it.
 #[derive(clap::Args)]
 struct Wanted {
-    /// The settings to change. measure: all that reduce disturbance of microsecond measurements. reversible: those of measure that need
-    /// no reboot, and that a reboot undoes. paper: those of the latency-variation paper
+    /// The settings to change. measure: all that reduce disturbance of microsecond measurements. reversible: those of `measure`
+    /// that take effect without a reboot. A reboot undoes them. paper: the settings of the paper that docs/tuning.md names
     #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
     profile: Profile,
     /// Change only these settings; `tune plan` shows their names

@@ -24,7 +24,7 @@ use events::Events;
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status 0: all hosts fit. 1: a host was left out, or something became slower than the baseline. 2: wrong input. \
+    after_help = "Exit status 0: all hosts passed. 1: a host was left out, or something became slower than the baseline. 2: wrong input. \
                         3: no host could be measured. 4: the measurements do not decide whether anything became slower."
 )]
 pub struct Command {
