@@ -154,6 +154,15 @@ pub fn not_said(runs: usize, noun: &str) -> String {
     }
 }
 
+/// A transport in a sentence, by its name in a file.
+pub fn transport(name: &str) -> String {
+    match name {
+        "udp" | "tcp" => name.to_uppercase(),
+        "shm" => "shared memory".into(),
+        name => name.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use jitterlab_stats::mann_whitney::size_of_effect;

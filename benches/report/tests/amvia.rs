@@ -125,5 +125,5 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
     assert!(page.contains(
         "Of 10 excess times of a transaction by failures, 6 could be measured; 4 of these agree"
     ));
-    assert!(page.contains("Over SHM, the median round trip of two-way is"));
+    assert!(page.contains("Over shared memory, the median round trip of two-way is"));
 }

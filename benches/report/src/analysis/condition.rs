@@ -16,6 +16,7 @@ use crate::Error;
 use crate::analysis::load::Load;
 use crate::analysis::repeated::{CONFIDENCE, Repeated};
 use crate::table::Estimate;
+use crate::words;
 
 /// The resampling of intervals over runs; the seed is fixed, so that a folder has one report.
 pub const BOOTSTRAP: Bootstrap = Bootstrap {
@@ -85,7 +86,7 @@ impl Link {
 impl fmt::Display for Link {
     /// The link for people: `RTT over UDP`, and with its name if the case has one of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let transport = self.transport.name().to_uppercase();
+        let transport = words::transport(self.transport.name());
         match self.case.as_str() {
             "rtt" => write!(f, "RTT over {transport}"),
             case => write!(f, "RTT of {case} over {transport}"),

@@ -10,6 +10,7 @@ use jitterlab_experiment::suites::Case;
 use jitterlab_experiment::suites::library::LibraryCaseKind;
 
 use crate::analysis::condition::Link;
+use crate::words;
 
 /// The way of a message there and back.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +119,7 @@ impl fmt::Display for Route {
             None => f.write_str(" between ranks whose hosts are not known")?,
         }
         match self.transport {
-            Some(transport) => write!(f, " over {}", transport.name().to_uppercase()),
+            Some(transport) => write!(f, " over {}", words::transport(transport.name())),
             None => f.write_str(" over what the MPI chose"),
         }
     }

@@ -119,7 +119,7 @@ fn round_trips(analysis: &Analysis, rows: &[Transactions]) -> Option<Figure> {
         );
         let (_, high) = heights(&series);
         Panel {
-            title: format!("Over {}", transport.name().to_uppercase()),
+            title: format!("Over {}", crate::words::transport(transport.name())),
             x: Axis::linear_at("", &named, 0.5),
             y: Axis::linear("Median round trip, µs", 0.0, high),
             series,
@@ -153,7 +153,7 @@ fn bandwidth(analysis: &Analysis, rows: &[Rate]) -> Option<Figure> {
         let series = lines(here, of, true);
         let (low, high) = heights(&series);
         Panel {
-            title: format!("Over {}", transport.name().to_uppercase()),
+            title: format!("Over {}", crate::words::transport(transport.name())),
             x: Axis::sizes("Request", first / 1.5, last * 1.5),
             y: Axis::log("MB/s", low / 1.2, high * 1.2),
             series,
@@ -176,7 +176,7 @@ fn bandwidth(analysis: &Analysis, rows: &[Rate]) -> Option<Figure> {
 
 /// The cost of a message of a burst: measured as points, by the schedule as lines.
 fn signature(transport: Transport, here: &[&Signature]) -> Figure {
-    let over = transport.name().to_uppercase();
+    let over = crate::words::transport(transport.name());
     let panel = |signature: &&Signature| {
         let curve = |(i, curve): (usize, &Curve)| {
             let us =
@@ -217,7 +217,7 @@ fn signature(transport: Transport, here: &[&Signature]) -> Figure {
 
 /// The cost of a message by its size.
 fn per_byte(transport: Transport, here: &[&Signature]) -> Figure {
-    let over = transport.name().to_uppercase();
+    let over = crate::words::transport(transport.name());
     let panel = |(title, part): (&str, usize)| {
         let of = |signature: &&Signature| {
             let points = signature.bulk.iter();

@@ -12,6 +12,7 @@ use crate::analysis::amvia::performability::{Excess, Stage, Throughput};
 use crate::analysis::amvia::way::OfWay;
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Point, Series};
 use crate::table::Estimate;
+use crate::words;
 
 /// Every figure that there is something to show in.
 pub fn figures(analysis: &Analysis) -> Vec<Figure> {
@@ -88,7 +89,7 @@ fn times(
         }
     };
     let panels: Vec<Panel> = protocols(rows).into_iter().map(panel).collect();
-    let over = transport.name().to_uppercase();
+    let over = words::transport(transport.name());
     let (title, caption) = match of_what {
         BITS => (
             format!("What bit errors cost a transaction over {over}"),
@@ -222,7 +223,7 @@ fn by_outstanding(transport: Transport, rows: &[&Throughput]) -> Option<Figure> 
             series,
         }
     };
-    let over = transport.name().to_uppercase();
+    let over = words::transport(transport.name());
     Some(Figure {
         id: format!("amvia-throughput-{}", transport.name()),
         title: format!("Throughput of active messages over {over}, several transactions at a time"),
@@ -270,7 +271,7 @@ fn by_failures(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
         }
     };
     let panels: Vec<Panel> = protocols(&failing).into_iter().map(panel).collect();
-    let over = transport.name().to_uppercase();
+    let over = words::transport(transport.name());
     Some(Figure {
         id: format!("amvia-throughput-components-{}", transport.name()),
         title: format!("Throughput of active messages over {over} where components fail"),
@@ -318,7 +319,7 @@ fn of_stages(rows: &[&Stage]) -> Option<Figure> {
         let costs = own.iter().flat_map(|row| [row.send_ns, row.receive_ns]);
         let (_, high) = range(costs.map(|cost| cost.high.unwrap_or(cost.value) / 1e3));
         Panel {
-            title: format!("Over {}", transport.name().to_uppercase()),
+            title: format!("Over {}", words::transport(transport.name())),
             x: Axis::linear_at("", &places, 1.0),
             y: Axis::linear("A frame, µs", 0.0, high),
             series: vec![

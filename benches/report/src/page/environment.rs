@@ -99,14 +99,14 @@ fn factors(analysed: &Analysed) -> Markup {
                                 Some(bandwidth) => format!(" ({})", show::bandwidth(bandwidth)),
                                 None => String::new(),
                             },
-                            load.transport.name().to_uppercase(), load.message(), load
+                            words::transport(load.transport.name()), load.message(), load
                         )))
                     }
                     @if let Some(injected) = injected.filter(|injected| injected.imitates()) {
                         (line("Levels injected", &format!(
                             "what load of {} adds to the RTT over {}, as {}",
                             percent(&injected.percent),
-                            injected.transport.name().to_uppercase(),
+                            words::transport(injected.transport.name()),
                             words::list(&imitations(injected))
                         )))
                     }

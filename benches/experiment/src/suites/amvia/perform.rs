@@ -19,6 +19,9 @@ use crate::suites::{Measured, SuiteResult};
 const SAMPLES: &str = "samples.parquet";
 /// A run has so many times the time that it usually takes: under load or with delays everything takes longer.
 const PATIENCE: f64 = 20.0;
+/// Where loggp is measured, which makes a number of transactions and lasts as long as they take: so many times. A block over Soft-RoCE in an
+/// emulated machine takes 80 times as long as usual.
+const PATIENCE_OF_BLOCKS: f64 = 200.0;
 /// Two ends in one program have so many seconds at least: each waits for the other wherever something else takes its CPU.
 const LEAST: f64 = 300.0;
 
@@ -68,10 +71,11 @@ impl<'a> Work<'a> {
 
     /// The time that a run may take.
     fn time(&self) -> Nanos {
-        let seconds = PATIENCE * self.case.seconds();
-        let seconds = match self.case.is_of_one() {
-            true => seconds.max(LEAST),
-            false => seconds,
+        let usual = self.case.seconds();
+        let seconds = match self.case.case {
+            Case::Performability => (PATIENCE * usual).max(LEAST),
+            Case::Loggp => PATIENCE_OF_BLOCKS * usual,
+            Case::Rtt | Case::Bandwidth => PATIENCE * usual,
         };
         Nanos((seconds * 1e9) as u64 + SLACK.0)
     }

@@ -136,7 +136,7 @@ impl Suite for Found {
 }
 
 fn described(case: &AmviaCase) -> String {
-    let transports = case.transports.iter().map(|it| it.name().to_uppercase());
+    let transports = case.transports.iter().map(|it| words::transport(it.name()));
     let protocols = case.protocols.iter().map(ToString::to_string);
     let how = match case.case {
         Kind::Performability => format!("a fixed timeout of {}", case.timeout()),

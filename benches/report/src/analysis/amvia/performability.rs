@@ -564,7 +564,7 @@ fn best(yields: &[Performability], like: &Performability) -> Option<String> {
     (!others.is_empty()).then(|| {
         format!(
             "Over {}, with {}, {} yields most: {} transactions a second; against it {}.",
-            like.way.transport.name().to_uppercase(),
+            words::transport(like.way.transport.name()),
             like.assumed,
             first.way.protocol,
             words::short(first.performability.value),

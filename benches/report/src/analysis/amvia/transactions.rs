@@ -161,7 +161,7 @@ pub fn in_words(rows: &[Transactions]) -> Vec<String> {
         (!each.is_empty()).then(|| {
             format!(
                 "Over {}, the median round trip of two-way is {} without load; against it {}.",
-                base.way.transport.name().to_uppercase(),
+                words::transport(base.way.transport.name()),
                 words::time(base.median_ns.value),
                 words::list(&each),
             )

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Value, column};
+use crate::words;
 
 /// The result of a run of the suite.
 pub fn result(run: &RunRecord) -> Option<&AmviaResult> {
@@ -67,7 +68,7 @@ impl Way {
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let transport = self.transport.name().to_uppercase();
+        let transport = words::transport(self.transport.name());
         write!(f, "{} of {} over {transport}", self.case, self.protocol)
     }
 }

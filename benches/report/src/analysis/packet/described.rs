@@ -12,7 +12,7 @@ pub fn described(case: &PacketCase) -> String {
     let verbs = case.verbs();
     let transports = case.transports.iter().map(|transport| match transport {
         Transport::Verbs => format!("verbs ({}, {})", verbs.operation, verbs.service),
-        sockets => sockets.name().to_uppercase(),
+        sockets => words::transport(sockets.name()),
     });
     let waits = case.transports.iter();
     let waits = waits.map(|&over| match case.wait(over).name() {

@@ -135,7 +135,7 @@ impl Place {
         format!(
             "{} over {}, {at}",
             self.link.case,
-            self.link.transport.name().to_uppercase()
+            words::transport(self.link.transport.name())
         )
     }
 }

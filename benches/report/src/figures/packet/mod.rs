@@ -65,7 +65,7 @@ fn figure(analysis: &Analysis, case: &str) -> Figure {
                 .copied()
                 .collect();
             let name = capitalised(curve.name);
-            let title = format!("{name} over {}", transport.name().to_uppercase());
+            let title = format!("{name} over {}", words::transport(transport.name()));
             panels.push(panel(title, curve, &levels, &here, most));
         }
     }
