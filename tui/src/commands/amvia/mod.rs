@@ -14,8 +14,8 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab amvia`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Run an endpoint that answers requests. It has three handlers: echo (1) sends the data back, wait (2) sends it back after a
-    /// time, and take (3) sends an empty reply
+    /// Run an endpoint that answers requests. It has three handlers: echo (1) sends the data back, wait (2) waits for
+    /// the time in the request, as in 250ms, and take (3) sends an empty reply
     Serve(serve::Serve),
     /// Make requests of an endpoint, and print the final state of each
     Call(call::Call),

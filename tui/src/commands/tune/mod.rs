@@ -49,7 +49,7 @@ pub struct Target {
 #[derive(clap::Args)]
 struct Wanted {
     /// The settings to change. measure: all that reduce disturbance of microsecond measurements. reversible: those of `measure`
-    /// that take effect without a reboot. A reboot undoes them. paper: the settings of the paper that docs/tuning.md names
+    /// that take effect without a reboot. A reboot undoes them. paper: what the paper on latency variation set; docs/tuning.md lists it
     #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
     profile: Profile,
     /// Change only these settings; `tune plan` shows their names

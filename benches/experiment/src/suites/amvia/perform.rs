@@ -19,8 +19,8 @@ use crate::suites::{Measured, SuiteResult};
 const SAMPLES: &str = "samples.parquet";
 /// A run has so many times the time that it usually takes: under load or with delays everything takes longer.
 const PATIENCE: f64 = 20.0;
-/// Where loggp is measured, which makes a number of transactions and lasts as long as they take: so many times. A block over Soft-RoCE in an
-/// emulated machine takes 80 times as long as usual.
+/// A run of loggp has so many times its usual time: it makes a number of transactions, and they take as long as they take. A block over
+/// Soft-RoCE in an emulated machine takes 80 times as long as usual.
 const PATIENCE_OF_BLOCKS: f64 = 200.0;
 /// Two ends in one program have so many seconds at least: each waits for the other wherever something else takes its CPU.
 const LEAST: f64 = 300.0;
