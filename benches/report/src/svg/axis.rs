@@ -118,6 +118,10 @@ impl Axis {
                 });
             }
         }
+        // Between 62 and 88 lies none of those digits: the ticks are those of a linear axis there.
+        if ticks.iter().filter(|tick| tick.label.is_some()).count() < 2 {
+            ticks = Axis::linear_between(label, low, high).ticks;
+        }
         Axis {
             label: label.into(),
             scale: Scale::Log,
@@ -268,6 +272,10 @@ mod tests {
         assert_eq!(
             labels(&Axis::log("", 1.0, 20_000.0)),
             ["1", "10", "100", "1000", "10000"]
+        );
+        assert_eq!(
+            labels(&Axis::log("", 62.0, 88.0)),
+            ["65", "70", "75", "80", "85"]
         );
         assert_eq!(
             labels(&Axis::linear_at(

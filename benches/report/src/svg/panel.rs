@@ -44,7 +44,7 @@ pub struct Cell {
 /// The mark that a series is drawn as. A series may have several.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
-    /// A line through points: only where values between them mean something.
+    /// A line through points: only where values between them mean something. A single point is a short stroke.
     Line(Vec<(f64, f64)>),
     /// Steps: each point holds until the next one's x.
     Steps(Vec<(f64, f64)>),
@@ -104,6 +104,8 @@ const LABEL: f64 = 30.0;
 const CHARACTER: f64 = 7.0;
 /// Width of a character and height of a line inside a cell.
 const CELL_TEXT: (f64, f64) = (7.0, 14.0);
+/// Half the length of a line's only point.
+const STROKE: f64 = 10.0;
 const FRAME: &str = "stroke=\"#444\" stroke-width=\"1\"";
 const GRID: &str = "stroke=\"#dcdfe3\" stroke-width=\"1\"";
 const BOLD: &str = "font-weight=\"600\"";
@@ -223,10 +225,14 @@ impl Frame<'_> {
     fn mark(&self, canvas: &mut Canvas, figure: &str, style: Style, mark: &Mark) {
         match mark {
             Mark::Line(points) => {
-                let places: Vec<_> = points
+                let mut places: Vec<_> = points
                     .iter()
                     .map(|&(x, y)| (self.x(x), self.y(y)))
                     .collect();
+                // A line of one point has no length: a stroke through it is seen.
+                if let [(x, y)] = places[..] {
+                    places = vec![(x - STROKE, y), (x + STROKE, y)];
+                }
                 canvas.path(&places, &style.stroke(1.8));
             }
             Mark::Steps(points) => {
