@@ -386,7 +386,7 @@ fn what_cannot_be_is_refused() {
     let refused = bundle.endpoint("server", udp(), &nameless).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "a log that survives its process is a file: name it"
+        "a log that survives its process needs a file: name one as the log, or choose durability none"
     );
 
     let client = bundle

@@ -97,7 +97,7 @@ impl BootReport {
             },
             Err(source) => {
                 return Err(Error::Said(format!(
-                    "there is no boot report ({PATH}: {source}): only the appliance makes one, when it boots"
+                    "there is no boot report: this node was not booted from jitterlab's image ({PATH}: {source})"
                 )));
             }
         };

@@ -346,7 +346,7 @@ fn place_in_words(nearest: Option<u32>, device: Option<&str>) -> String {
 fn cores_in_words(cores: &[(u32, Vec<usize>)], house: u32) -> String {
     let package = |(package, classes): &(u32, Vec<usize>)| {
         let besides = if *package == house {
-            " besides core 0, which keeps house"
+            " besides core 0, which runs everything else"
         } else {
             ""
         };

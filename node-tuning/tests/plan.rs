@@ -92,7 +92,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "two-socket",
             request(5, None),
             "there are not enough cores for 5 ranks on package 1, the nearest to mlx5_0; cores to measure on: 3 on \
-             package 0 besides core 0, which keeps house; 4 on package 1",
+             package 0 besides core 0, which runs everything else; 4 on package 1",
         ),
         (
             "two-socket",
@@ -143,7 +143,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "hybrid",
             request(5, None),
             "there are not enough cores for 5 ranks on package 0, the nearest to eno2; cores to measure on: 3 of one \
-             kind, 4 of another on package 0 besides core 0, which keeps house; cores of two kinds are \
+             kind, 4 of another on package 0 besides core 0, which runs everything else; cores of two kinds are \
              not mixed",
         ),
         (
@@ -165,7 +165,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "three-kinds",
             request(4, None),
             "there are not enough cores for 4 ranks on package 0; cores to measure on: 1 of one kind, 3 of \
-             another, 3 of another on package 0 besides core 0, which keeps house; cores of two kinds are \
+             another, 3 of another on package 0 besides core 0, which runs everything else; cores of two kinds are \
              not mixed",
         ),
         // The firmware names near CPUs, and no NUMA node.
@@ -184,13 +184,13 @@ fn ranks_and_devices_that_are_asked_for() {
             "memory-node",
             request(2, "eth1"),
             "there are not enough cores for 2 ranks on package 0, the nearest to eth1; cores to measure on: 1 on \
-             package 0 besides core 0, which keeps house; 2 on package 1",
+             package 0 besides core 0, which runs everything else; 2 on package 1",
         ),
         (
             "sockets",
             request(2, "eth0"),
             "there are not enough cores for 2 ranks on one package; cores to measure on: 0 on package 0 besides core \
-             0, which keeps house; 1 on package 1; 1 on package 2",
+             0, which runs everything else; 1 on package 1; 1 on package 2",
         ),
     ] {
         assert_eq!(outcome(name, &request), expected, "{name} {request:?}");

@@ -330,8 +330,8 @@ fn cases_are_measured_with_faults_of_both_ends() {
     assert!(loggp.contains(without), "{loggp}");
 
     for (wrong, says) in [
-        (["--faults", "lose=1%"], "is none of ber=RATE"),
-        (["--max-rto", "1us"], "above its ceiling"),
+        (["--faults", "lose=1%"], "is not one of ber=RATE"),
+        (["--max-rto", "1us"], "is above the longest, 1us"),
     ] {
         let refused = amvia(&["rtt", "--transport", "shm", wrong[0], wrong[1]]);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
@@ -504,7 +504,7 @@ fn what_cannot_be_is_refused_in_one_line() {
                 "--durability",
                 "power",
             ],
-            "a log that survives its process is a file: name it",
+            "a log that survives its process needs a file: name one as the log, or choose durability none",
         ),
     ] {
         let refused = amvia(&arguments);

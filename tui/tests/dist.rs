@@ -359,7 +359,7 @@ fn what_is_clamped_is_said() {
         (import.status.code(), text(&import.stderr).as_str()),
         (
             Some(0),
-            "jitterlab: 2048 of the 4096 delays were outside 0 to 1 s; each becomes the nearer limit\n"
+            "jitterlab: 2048 of the 4096 delays would be below 0 or above 1 s; they were set to that limit\n"
         )
     );
 }

@@ -32,7 +32,10 @@ fn closeness(lab: &Lab, table: &str) -> [f64; 3] {
 fn the_five_tables_that_claimed_to_imitate_are_refused() {
     let lab = lab();
     for (table, fault) in [
-        ("uniform", "a constant of their mean is as close"),
+        (
+            "uniform",
+            "a constant delay, their mean, is as close to them",
+        ),
         (
             "lognormal",
             "its standard deviation is off by more than a quarter",
@@ -45,7 +48,10 @@ fn the_five_tables_that_claimed_to_imitate_are_refused() {
             "scale50",
             "its standard deviation is off by more than a quarter",
         ),
-        ("scale25", "a constant of their mean is as close"),
+        (
+            "scale25",
+            "a constant delay, their mean, is as close to them",
+        ),
     ] {
         let check = lab.run(&format!("dist check {table}.dist --samples excess.csv"));
         let said = text(&check.stdout);

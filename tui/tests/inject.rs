@@ -280,7 +280,7 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
         ("inject run --delay 50 -- true", "`50` is not a duration"),
         (
             "inject run --delay 2s -- true",
-            "`2s` is not a delay of at most 1s",
+            "`2s` is not short enough: a delay may be 1s at most",
         ),
         ("inject set --pid 1 --off", "pid 1"),
         ("inject set --off", "--pid"),

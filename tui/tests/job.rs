@@ -130,7 +130,7 @@ fn what_cannot_be_a_job_is_refused() {
         ),
         (
             "e.yaml --nodes 0",
-            "error: invalid value '0' for '--nodes <NODES>': 0 is not in 1..=65535",
+            "error: invalid value '0' for '--nodes <NODES>': the number has to be 1 to 65535",
         ),
     ] {
         lab.refuses(&format!("job slurm {arguments}"), message);

@@ -179,7 +179,7 @@ fn wrong_input_is_refused() {
         ),
         (
             "compare words.json fine.json",
-            "cannot read the run words.json: expected ident at line 1 column 2",
+            "cannot read the run words.json: it is not what `noise run --output` writes: expected ident at line 1 column 2",
         ),
         (
             "compare fine.json fine.json --alpha 1",

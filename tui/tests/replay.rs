@@ -31,7 +31,7 @@ fn a_recording_says_what_was_recorded() {
     let record = "dist record load.csv:rtt_ns --baseline none.csv -o r.recording";
     assert_eq!(
         lab.done(record),
-        "200 delays over 3.5 ms: what exceeds 10 us; mean 7.5 us, standard deviation 7.519 us, 50 % zeros\n\
+        "200 delays over 3.5 ms, each what its sample exceeds 10 us by; mean 7.5 us, standard deviation 7.519 us, 50 % zeros\n\
          autocorrelation of ranks at lags 1, 10, 100: 0.81, -0.95, 0.50\n"
     );
     let timed = format!("{record} --times load.csv:sent_ns --format json");
@@ -42,11 +42,15 @@ fn a_recording_says_what_was_recorded() {
     );
     lab.refuses(
         "dist record load.csv:rtt_ns --times none.csv -o other",
-        "load.csv:rtt_ns: 200 delays have 3 times",
+        "load.csv:rtt_ns: 200 delays have 3 times of sending; both must be equally many",
     );
     lab.refuses(
         "dist record load.csv:rtt_ns --times load.csv:rtt_ns -o other",
         "load.csv:rtt_ns: times begin with 0 and never go back",
+    );
+    lab.refuses(
+        "dist record load.csv:rtt_ns --less 1s -o other",
+        "no sample of load.csv:rtt_ns exceeds 1 s: every delay would be 0",
     );
 }
 

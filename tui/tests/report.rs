@@ -201,4 +201,11 @@ fn an_experiment_without_a_run_that_was_measured_has_no_report() {
         &format!("report {}", folder.display()),
         "no run was measured, 1 failed; `runs.jsonl` has the reasons",
     );
+    for file in ["runs.jsonl", "environment.json"] {
+        std::fs::remove_file(folder.join(file)).unwrap();
+    }
+    lab.refuses(
+        &format!("report {}", folder.display()),
+        "no run was measured; `jitterlab run --resume` finishes an experiment",
+    );
 }

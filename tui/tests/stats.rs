@@ -295,11 +295,11 @@ fn recordings_are_the_unit() {
     for (arguments, message) in [
         (
             "--a a0.csv --b b0.csv b1.csv",
-            "--a names one recording; a test needs at least 2 of each (stats compare A B describes one of each)",
+            "--a names one recording; a test needs at least 2 for --a and 2 for --b (without these options, `stats compare A B` describes two recordings)",
         ),
         (
             "--a a0.csv a1.csv --b b0.csv",
-            "--b names one recording; a test needs at least 2 of each (stats compare A B describes one of each)",
+            "--b names one recording; a test needs at least 2 for --a and 2 for --b (without these options, `stats compare A B` describes two recordings)",
         ),
     ] {
         lab.refuses(&format!("stats compare {arguments}"), message);

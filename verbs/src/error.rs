@@ -15,7 +15,7 @@ pub enum Error {
     /// There is no device.
     #[error(
         "this machine has no RDMA device; without such hardware, `rdma link add rxe0 type rxe netdev \
-         eth0` makes one in software (Soft-RoCE) of the network device eth0"
+         eth0` makes a software one (Soft-RoCE) on eth0"
     )]
     NoDevice,
     /// There is none of this name.

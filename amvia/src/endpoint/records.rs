@@ -17,14 +17,14 @@ pub(super) fn open_log(
     match (&options.log, options.durability) {
         (None, Durability::None) => Ok(Log::in_memory(id.0, shape, log::incarnation_by_clock())?),
         (Some(_), Durability::None) => Err(EndpointError::Durability(
-            "a log of durability none is no file: choose process or power, or name no file",
+            "a log in a file needs durability process or power",
         )),
         (_, _) if is_shared => Err(EndpointError::Durability(
             "amudp keeps no log: its target frees a reply once the initiator has it; choose durability none, or another protocol",
         )),
         (Some(path), durability) => Ok(Log::open(path, id.0, shape, durability)?),
         (None, _) => Err(EndpointError::Durability(
-            "a log that survives its process is a file: name it",
+            "a log that survives its process needs a file: name one as the log, or choose durability none",
         )),
     }
 }

@@ -80,7 +80,7 @@ pub enum ConfigError {
     Mtu(u32),
     /// The floor of the timeout is above its ceiling.
     #[error(
-        "the timeout's floor, {}, is above its ceiling, {}",
+        "the shortest wait before a message is sent again, {}, is above the longest, {}",
         units::Nanos(*floor), units::Nanos(*ceiling)
     )]
     Timeouts {

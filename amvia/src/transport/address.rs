@@ -96,7 +96,7 @@ impl FromStr for Address {
         };
         let (transport, place) = text.split_once("://").ok_or_else(|| wrong(""))?;
         let socket = || {
-            let detail = "; HOST is an IP address, one of version 6 in brackets";
+            let detail = "; HOST is an IP address (IPv6 in brackets)";
             place.parse().map_err(|_| wrong(detail))
         };
         match transport {

@@ -28,7 +28,7 @@ pub fn explained(error: &Error) -> (String, At) {
 const SYNTAX: &[(&str, &str)] = &[
     (
         "mapping values are not allowed in this context",
-        "a `: ` that does not belong here: a text that has one goes into quotes",
+        "this `: ` does not belong here: is the line indented too far? A text that contains `: ` needs quotes",
     ),
     (
         "found character that cannot start any token",
@@ -106,7 +106,7 @@ fn of_values(message: &str) -> Option<String> {
             Some(format!("missing key `{rest}"))
         }),
         ("invalid IP address syntax", |_| {
-            Some("this is not an IP address, as 10.0.0.1 is one".into())
+            Some("this is not an IP address, such as 10.0.0.1".into())
         }),
     ];
     let (at, (kind, tell)) = kinds

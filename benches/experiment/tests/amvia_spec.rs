@@ -108,7 +108,7 @@ fn what_cannot_be_measured_is_refused_where_it_stands() {
         ("{ case: rtt, duration: 1us }", "at least 1ms"),
         (
             "{ case: rtt, faults: 'lose=1%' }",
-            "`lose=1%` is none of ber=RATE",
+            "`lose=1%` is not one of ber=RATE",
         ),
         (
             "{ case: performability, faults: 'loss=1%' }",

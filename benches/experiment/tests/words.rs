@@ -210,17 +210,14 @@ fn a_hosts_file_is_told_what_is_wrong_in_plain_words() {
 #[test]
 fn what_is_no_yaml_is_told_in_plain_words() {
     for (text, said) in [
-        ("name: a: b\n", "1:8: a `: ` that does not belong here"),
+        ("name: a: b\n", "1:8: this `: ` does not belong here"),
         (
             "name:\n\t- a\n",
             "2:1: no value begins with this character: lines are indented with spaces",
         ),
         ("name: @a\n", "1:7: no value begins with this character"),
         ("name: 'a\n", "2:1: the file ends inside of quotes"),
-        (
-            "name: a\n seed: 1\n",
-            "2:6: a `: ` that does not belong here",
-        ),
+        ("name: a\n seed: 1\n", "2:6: this `: ` does not belong here"),
         (
             "name: a\nseed\n",
             "3:1: expected `: ` and a value behind the key before this",

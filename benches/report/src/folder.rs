@@ -45,7 +45,7 @@ impl Analysed {
     /// # Errors
     /// The folder is none, a file of it is missing or broken, or no run of it was measured.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let folder = ResultFolder::open(path)?;
+        let folder = tried(path)?;
         let environment = folder.environment()?;
         let experiment_file = folder.experiment_file().into();
         let records: Vec<RunRecord> = folder.records().into_iter().cloned().collect();
@@ -124,10 +124,7 @@ impl Side {
     /// # Errors
     /// The folder is none, a file of it is missing or broken, or no run of it was tried.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let folder = ResultFolder::open(path)?;
-        if folder.attempts().is_empty() {
-            return Err(Error::NothingMeasured { failed: 0 });
-        }
+        let folder = tried(path)?;
         let done = done(&folder);
         let cases = CaseAtLevel::all(&done, &|record| Ok(folder.samples(record)?))?;
         let names = done.iter().map(|run| run.condition());
@@ -153,6 +150,15 @@ impl Side {
             experiment_file: folder.experiment_file().into(),
         })
     }
+}
+
+/// A folder in which a run was tried.
+fn tried(path: &Path) -> Result<ResultFolder, Error> {
+    let folder = ResultFolder::open(path)?;
+    if folder.attempts().is_empty() {
+        return Err(Error::NothingMeasured { failed: 0 });
+    }
+    Ok(folder)
 }
 
 /// The runs that were measured.

@@ -71,7 +71,10 @@ impl Recording {
             ));
         }
         if times.len() != n {
-            return Err(format!("{n} delays have {} times", times.len()));
+            return Err(format!(
+                "{n} delays have {} times of sending; both must be equally many",
+                times.len()
+            ));
         }
         if times[0] != 0 || times.windows(2).any(|pair| pair[0] > pair[1]) {
             return Err(BACK.into());

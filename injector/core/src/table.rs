@@ -94,7 +94,7 @@ impl DistributionTable {
             .filter(|&entry| entry <= MAX_DELAY_NS)
             .ok_or_else(|| UnitError {
                 text: delay.to_string(),
-                expected: "a delay of at most 1s, as in `50us`",
+                expected: "short enough: a delay may be 1s at most",
             })?;
         let origin = Distribution::Constant {
             value: f64::from(entry),

@@ -40,7 +40,7 @@ impl Family {
     }
 }
 
-const STATISTIC: &str = "a fit of the positive part";
+const STATISTIC: &str = "a fit of the samples above 0";
 
 /// Mean and standard deviation (divisor n) of the logarithms.
 struct Logarithms {

@@ -15,6 +15,7 @@ use jitterlab_experiment::suites::Suites;
 use serde::Deserialize;
 
 use crate::allocated::numbered;
+use crate::commands::packet::count;
 use crate::outcome::{Exit, Failure};
 use crate::output;
 use crate::shown::shell_word;
@@ -32,10 +33,10 @@ pub struct Slurm {
     /// The experiment file. If it names no hosts, the experiment runs on the nodes of the job
     experiment: PathBuf,
     /// Number of nodes [default: 2, or 1 where the file names its hosts]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_parser = count::<u16>(1..=u16::MAX.into()))]
     nodes: Option<u16>,
-    /// Ranks on each node [default: the most that a measurement of the file needs]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Ranks on each node [default: as many as the largest measurement in the file needs]
+    #[arg(long, value_parser = count::<u32>(1..=u32::MAX.into()))]
     ranks: Option<u32>,
     /// Time limit of the job [default: 1.5 times what `run --dry-run` says, plus 5 minutes]
     #[arg(long)]

@@ -41,7 +41,7 @@ impl Default for Faults {
 
 /// A text that says of no faults.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{part}` is none of {expected}")]
+#[error("`{part}` is not one of {expected}")]
 pub struct FaultsError {
     /// The part of the text that cannot be read.
     pub part: String,
@@ -49,7 +49,7 @@ pub struct FaultsError {
     pub expected: &'static str,
 }
 
-const KNOWN: &str = "ber=RATE, loss=PERCENT, duplicate=PERCENT, reorder=PERCENT, delay=TIME, seed=NUMBER, \
+const KNOWN: &str = "ber=RATE (0 to 1), loss=PERCENT, duplicate=PERCENT, reorder=PERCENT, delay=TIME, seed=NUMBER, \
      as in `ber=1e-6,loss=1%`";
 
 impl FromStr for Faults {

@@ -184,7 +184,7 @@ fn check(cluster: &Cluster, transport: Transport) -> Checked<'_> {
     if transport == Transport::Shm {
         return wrong(
             &[Key("hosts")],
-            "hosts share no memory: compare them over udp, tcp or verbs",
+            "the transport shm cannot compare hosts, which share no memory; choose udp, tcp or verbs",
         );
     }
     let link = match Link::of(transport) {

@@ -20,7 +20,7 @@ use jitterlab_packet::transport::Transport;
 use serde::Serialize;
 
 use crate::commands::packet::link::AdapterOptions;
-use crate::commands::packet::span;
+use crate::commands::packet::{count, span};
 use crate::outcome::Failure;
 
 /// The handler that waits so long as it is told, and replies with that.
@@ -34,7 +34,7 @@ pub struct End {
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
     /// Maximum number of transactions under way, in each direction
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
+    #[arg(long, default_value_t = 16, value_parser = count::<u8>(1..=MAX_WINDOW.into()))]
     window: u8,
     /// Longest message
     #[arg(long, default_value = "8KiB")]

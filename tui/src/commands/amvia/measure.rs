@@ -37,7 +37,7 @@ struct Ends {
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
     /// Maximum number of transactions under way
-    #[arg(long, default_value_t = WINDOW, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
+    #[arg(long, default_value_t = WINDOW, value_parser = count::<u8>(1..=MAX_WINDOW.into()))]
     window: u8,
     /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
     #[arg(long, value_parser = span)]
@@ -45,12 +45,12 @@ struct Ends {
     /// Longest wait before a message is sent again; if --min-rto has the same value, all waits are equal [default: 1s]
     #[arg(long, value_parser = span)]
     max_rto: Option<Nanos>,
-    /// Faults in what this end sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7; the server that this
-    /// command starts makes the same faults
+    /// Faults for the messages that this end sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7. Without --to,
+    /// the command starts a server, which makes the same faults
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
-    /// Address of a running `amvia serve --wait poll`, whose --protocol, --window, --min-rto, --max-rto and longest
-    /// message must be those of this command [default: start one on this machine]
+    /// Address of a running `amvia serve --wait poll`. Its --protocol, --window, --min-rto and --max-rto must be the same as here,
+    /// and its --message at least the longest message of this command [default: start a server on this machine]
     #[arg(long)]
     to: Option<Address>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]

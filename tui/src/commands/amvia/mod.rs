@@ -21,7 +21,7 @@ pub enum Command {
     Call(call::Call),
     /// Measure the round trips of transactions, one after the other
     Rtt(measure::Rtt),
-    /// Measure how many transactions and how many bytes pass in a second while the window stays full
+    /// Measure transactions and bytes a second, with as many transactions under way as --window allows
     Bandwidth(measure::Bandwidth),
     /// Measure the LogGP parameters (o_s, o_r, L, g and G), and check them by adding known delays
     Loggp(measure::Loggp),
@@ -29,7 +29,7 @@ pub enum Command {
     Performability(performability::Options),
     /// Show the transactions in the log of an endpoint, by state, or set the log aside
     Status(status::Status),
-    /// Run the name server, which tells endpoints the addresses of others, or ask it
+    /// Run or ask the name server, which tells endpoints the addresses of others
     #[command(subcommand)]
     Names(names::Command),
 }

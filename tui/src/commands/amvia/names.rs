@@ -5,13 +5,13 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::value_parser;
 use jitterlab_amvia::names::{self, Client, Counts, Entry, Key, MOST_NAMES, Name, Server};
 use jitterlab_base::print::aligned;
 use jitterlab_base::show;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::commands::packet::count;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::listening;
@@ -52,7 +52,7 @@ pub struct Serve {
     #[arg(long)]
     key: PathBuf,
     /// How many names it keeps at most
-    #[arg(long, default_value_t = 4096, value_parser = value_parser!(u32).range(1..=MOST_NAMES as i64))]
+    #[arg(long, default_value_t = 4096, value_parser = count::<u32>(1..=MOST_NAMES as u64))]
     max: u32,
 }
 

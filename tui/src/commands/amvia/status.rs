@@ -22,8 +22,8 @@ pub struct Status {
     /// List each transaction
     #[arg(long)]
     all: bool,
-    /// Rename the log to LOG.aside-N, where N is the first free number. No endpoint may have the log open. The endpoint of
-    /// the log begins a new one, and can never find out what became of the transactions in the old one
+    /// Rename the log to LOG.aside-N, where N is the first free number. No endpoint may have the log open. Its
+    /// endpoint then begins a new log. What became of the transactions in the old log can no longer be found out
     #[arg(long, conflicts_with = "all")]
     set_aside: bool,
     #[arg(long, value_enum, default_value_t)]

@@ -153,7 +153,7 @@ impl Beside {
         let verdict = match self.fault {
             None => "The table imitates the samples.",
             Some(Fault::NoCloserThanConstant) => {
-                "The table does not imitate the samples: a constant of their mean is as close."
+                "The table does not imitate the samples: a constant delay, their mean, is as close to them."
             }
             Some(Fault::Deviation) => {
                 "The table does not imitate the samples: its standard deviation is off by more than a quarter."
@@ -163,7 +163,7 @@ impl Beside {
             "                             samples         table\n\
              zeros                    {:9.3} %   {:9.3} %\n\
              standard deviation    {:>14}{:>14}\n\
-             distance (Wasserstein-1) {}, {:.3} of a constant's\n\
+             distance (Wasserstein-1) {}, {:.3} times that of a constant\n\
              greatest difference of the distribution functions {:.4}\n{verdict}\n",
             100.0 * close.zeros_of_samples,
             100.0 * close.zeros,

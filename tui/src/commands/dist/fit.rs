@@ -27,9 +27,9 @@ use crate::output::{self, Format, time_of};
 pub struct FitOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
-    /// The family to fit. Three are of all samples: constant, uniform, lognormal (three parameters). Five keep the share of samples
-    /// that are 0 apart: gamma, weibull, generalised-pareto, two-lognormals, three-lognormals. best fits all families, and lists the
-    /// closest first
+    /// The family to fit. constant, uniform and lognormal (with three parameters) describe all samples. gamma, weibull,
+    /// generalised-pareto, two-lognormals and three-lognormals describe the samples above 0, and the share of zeros beside them.
+    /// With `best`, every family is fitted, and the closest is listed first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]
@@ -168,7 +168,7 @@ impl Fitted {
         );
         for shape in &self.fits {
             text.push_str(&format!(
-                "{}\n  in ns; mean {}, standard deviation {}; distance from the samples {}, {:.3} of a constant's; greatest distance \
+                "{}\n  in ns; mean {}, standard deviation {}; distance from the samples {}, {:.3} times that of a constant; greatest distance \
                  of the distribution functions {:.4}; AIC {:.1}\n",
                 shape.fit.distribution,
                 show::time(shape.mean_ns),

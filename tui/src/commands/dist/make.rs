@@ -18,9 +18,10 @@ use crate::outcome::{Exit, Failure};
 
 /// Options of `dist make`.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("delays").required(true).args(["shape", "samples"])))]
 pub struct Make {
     /// constant, uniform or lognormal
-    #[arg(long, required_unless_present = "samples", requires = "mean")]
+    #[arg(long, requires = "mean")]
     shape: Option<Shape>,
     /// Mean of the delays, as in 50us
     #[arg(long)]
@@ -33,7 +34,7 @@ pub struct Make {
     location: Nanos,
     /// The delays are these samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several
     /// columns
-    #[arg(long, conflicts_with_all = ["shape", "mean", "std", "location"])]
+    #[arg(long, conflicts_with_all = ["mean", "std", "location"])]
     samples: Option<PathBuf>,
     /// Multiply the standard deviation of the samples by this number, and keep their mean. 0 makes all delays equal. 2 doubles the
     /// standard deviation

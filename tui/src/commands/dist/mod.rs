@@ -27,7 +27,7 @@ pub enum Command {
     Make(make::Make),
     /// Find the distribution that comes closest to samples
     Fit(fit::FitOptions),
-    /// Make tables from samples: tables that imitate the samples, and five tables with the same mean and other variation
+    /// Make tables from samples: tables that imitate the samples, and five tables with the same mean but different variation
     Family(fit::FamilyOptions),
     /// Turn samples into a recording of delays. `inject run --replay` injects them in the order of the samples
     Record(record::Record),
@@ -201,7 +201,7 @@ impl Import {
         .map_err(Failure::input)?;
         if imported.clamped > 0 {
             eprintln!(
-                "jitterlab: {} of the 4096 delays were outside 0 to 1 s; each becomes the nearer limit",
+                "jitterlab: {} of the 4096 delays would be below 0 or above 1 s; they were set to that limit",
                 imported.clamped
             );
         }

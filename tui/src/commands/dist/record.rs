@@ -78,8 +78,15 @@ impl Record {
         let origin = format!("{} less {}", self.samples.display(), show::time(less));
         let recording = Recording::of_samples(&round_trips, times.as_deref(), less, &origin)
             .map_err(|problem| Failure::input(format!("{}: {problem}", self.samples.display())))?;
-        files::write(&self.output, &recording.to_bytes())?;
         let recorded = Recorded::of(&recording, less)?;
+        if recorded.mean_ns == 0.0 {
+            return Err(Failure::input(format!(
+                "no sample of {} exceeds {}: every delay would be 0",
+                self.samples.display(),
+                show::time(less)
+            )));
+        }
+        files::write(&self.output, &recording.to_bytes())?;
         output::print(self.format, &recorded, || recorded.text())?;
         Ok(Exit::Done)
     }
@@ -113,7 +120,7 @@ impl Recorded {
             ),
         };
         format!(
-            "{} delays over {}: what exceeds {}; mean {}, standard deviation {}, {} zeros\n{order}",
+            "{} delays over {}, each what its sample exceeds {} by; mean {}, standard deviation {}, {} zeros\n{order}",
             self.n,
             show::time(self.span_ns as f64),
             show::time(self.less_ns),

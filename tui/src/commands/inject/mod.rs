@@ -18,7 +18,7 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab inject`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Run a program and delay its messages. The program keeps its pid, signals and exit status
+    /// Run a program and delay its messages. Its pid, signals and exit status are those of this command
     Run(run::Run),
     /// Show the running programs that are delayed
     Status(status::Status),

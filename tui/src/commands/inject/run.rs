@@ -37,15 +37,15 @@ pub struct Run {
     /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Each send takes the next recorded delay. Without this option, each send takes the delay of its time: for example, a send
-    /// one second after the start of the program takes the delay that was recorded one second after the start of the recording
+    /// Each send takes the next recorded delay. Without this option, time decides: a send one second after the start of the program
+    /// takes the delay that was recorded one second after the start of the recording
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
     /// Each MPI rank starts at its own place in the recording [default: all ranks start at the same place]
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     each_rank: bool,
-    /// A file with one integer; the same seed gives the same delays [default: the seed 1]
-    #[arg(long)]
+    /// File with the seed, which is one integer. The same seed gives the same delays [default: the seed is 1]
+    #[arg(long, value_name = "FILE")]
     seed: Option<PathBuf>,
     /// The calls that are delayed: verbs, socket, mpi, mpi-collectives, uct
     #[arg(long, value_delimiter = ',', default_value = "verbs,socket")]
@@ -90,7 +90,7 @@ impl Run {
             None if self.seed.is_none() => {
                 let seed = seed::DEFAULT;
                 let what = match self.replay {
-                    Some(_) => "the place where the recording begins",
+                    Some(_) => "where in the recording the delays begin",
                     None => "the delays",
                 };
                 eprintln!("jitterlab: seed {seed} draws {what}; --seed FILE gives another seed");

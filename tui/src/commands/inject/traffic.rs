@@ -107,8 +107,8 @@ impl Report {
         );
         if traffic.ranks == 0 {
             text.push_str(
-                "no call of MPI was seen: none was made, or none that passes a hook (jitterlab inject doctor \
-                 tells)\n",
+                "no call of MPI was seen: the program makes none, or jitterlab cannot see them; `jitterlab inject doctor` \
+                 says which\n",
             );
             return text;
         }

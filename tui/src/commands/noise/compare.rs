@@ -62,7 +62,11 @@ fn read(path: &Path) -> Result<NoiseReport, Failure> {
         Failure::input(format!("cannot read the run {}: {error}", path.display()))
     };
     let text = read_text(path, Source::Any, MOST_BYTES).map_err(|error| wrong(&error))?;
-    serde_json::from_str(&text).map_err(|error| wrong(&error))
+    serde_json::from_str(&text).map_err(|error| {
+        wrong(&format_args!(
+            "it is not what `noise run --output` writes: {error}"
+        ))
+    })
 }
 
 fn text(a: &[NoiseReport], b: &[NoiseReport], comparison: &Comparison) -> String {

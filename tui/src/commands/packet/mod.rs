@@ -22,7 +22,7 @@ use link::AdapterOptions;
 /// The verbs of `jitterlab packet`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// List the cases and the transports of this machine
+    /// List the measurements (cases), and the transports that this machine has
     List(list::List),
     /// Run a measurement that `packet list` shows
     Run(Box<run::Run>),

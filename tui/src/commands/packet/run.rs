@@ -82,8 +82,8 @@ pub struct Run {
     /// hot-spot: number of servers to start on this machine [default: 4]
     #[arg(long, conflicts_with = "to", value_parser = count::<u8>(1..=MOST_SLAVES as u64))]
     slaves: Option<u8>,
-    /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list [default: start one on
-    /// this machine]
+    /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list. If HOST is a loopback address and there is no PORT, the
+    /// command starts one there [default: start one on this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]

@@ -56,7 +56,7 @@ impl Description {
     }
 
     fn in_words(&self) -> String {
-        const MORE: &str = "whether the two systems differ takes several recordings of each: --a FILE... --b FILE... \
+        const MORE: &str = "to test whether the two systems differ, give several recordings of each: --a FILE... --b FILE... \
                             (or --independent, where each sample is from a run of its own)";
         let size = size_of_effect(self.rank_biserial);
         if self.wasserstein_ns == 0.0 {

@@ -58,7 +58,7 @@ impl Comparison {
         for (side, of) in [("--a", &a), ("--b", &b)] {
             if of.len() < 2 {
                 return Err(Failure::input(format!(
-                    "{side} names one recording; a test needs at least 2 of each (stats compare A B describes one of each)"
+                    "{side} names one recording; a test needs at least 2 for --a and 2 for --b (without these options, `stats compare A B` describes two recordings)"
                 )));
             }
         }

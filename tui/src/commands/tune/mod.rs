@@ -40,7 +40,7 @@ pub enum Command {
 /// Which node is meant.
 #[derive(clap::Args)]
 pub struct Target {
-    /// Work on the /sys, /proc and /etc in this folder, which may be a copy of another node's
+    /// Use the /sys, /proc and /etc in this folder, for example copied from another node
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
 }
@@ -49,7 +49,8 @@ pub struct Target {
 #[derive(clap::Args)]
 struct Wanted {
     /// The settings to change. measure: all that reduce disturbance of microsecond measurements. reversible: those of `measure`
-    /// that take effect without a reboot. A reboot undoes them. paper: what the paper on latency variation set; docs/tuning.md lists it
+    /// that take effect without a reboot. A reboot undoes them. paper: the settings used in the paper on latency variation
+    /// (docs/tuning.md lists them)
     #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
     profile: Profile,
     /// Change only these settings; `tune plan` shows their names
@@ -124,7 +125,7 @@ impl Target {
     pub fn system(&self) -> Result<System, Failure> {
         if !self.root.join("proc").is_dir() {
             return Err(Failure::input(format!(
-                "{} is no copy of a node: it has no directory proc",
+                "{0} is no copy of a node: there is no folder {0}/proc",
                 self.root.display()
             )));
         }

@@ -52,8 +52,7 @@ pub struct Command {
     format: Format,
 }
 
-const NO_HOSTS: &str =
-    "there is no hosts file, and this is no job of Slurm or PBS, whose nodes could be validated";
+const NO_HOSTS: &str = "give a hosts file, or run the command in a job of Slurm or PBS, whose nodes are then validated";
 
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
