@@ -152,7 +152,7 @@ candidate() {
 install_packages() {
     # shellcheck disable=SC2086 # empty, or sudo and its option
     $as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -q -y --no-install-recommends "$@" >&2
+        apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" >&2
 }
 
 # stop_service NAME: a package starts a service that nobody has asked for; experiments and tests start one of their own.

@@ -66,7 +66,7 @@ for address in udp://127.0.0.1:7421 shm://server verbs://10.7.0.2:7421; do
     serve $address
     before=$(sent) spent_before=$(spent)
     # Longer than the timeouts of a request take: those adapt to a slow guest.
-    call $address --count 1000000 --patience 20s &
+    call $address --count 1000000 --patience 10s &
     calling=$!
     until_it works "$spent_before"
     [ "$over" != verbs ] || until_it grows "$before"
