@@ -376,7 +376,8 @@ fn what_cannot_be_is_refused() {
         refused.to_string()
     };
     assert!(
-        log(Durability::None, Protocol::Amvia).starts_with("a log of durability none is no file")
+        log(Durability::None, Protocol::Amvia)
+            .starts_with("a log in a file needs durability process or power")
     );
     assert!(log(Durability::Process, Protocol::Amudp).starts_with("amudp keeps no log"));
     let nameless = Options {

@@ -494,7 +494,7 @@ fn what_cannot_be_is_refused_in_one_line() {
                 "--log",
                 "/nowhere/a.log",
             ],
-            "a log of durability none is no file",
+            "a log in a file needs durability process or power",
         ),
         (
             vec![
