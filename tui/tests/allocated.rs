@@ -94,7 +94,7 @@ fn a_file_without_hosts_needs_an_allocation() {
     assert!(said.contains("missing key `hosts`"), "{said}");
     let (status, said) = run(None, "validate --transport udp");
     assert_eq!(status, Some(2));
-    assert!(said.contains("no job of Slurm or PBS"), "{said}");
+    assert!(said.contains("in a job of Slurm or PBS"), "{said}");
     let (status, said) = run(Some("-oProxyCommand=x\n"), "run e.yaml");
     assert_eq!(status, Some(3));
     assert!(said.contains("no name of a node"), "{said}");
