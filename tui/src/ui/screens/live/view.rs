@@ -263,12 +263,11 @@ pub(super) fn draw_ladder(buffer: &mut Buffer, area: Rect, picture: &Picture, th
 
 /// All that can be watched.
 fn draw_found(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme) {
-    put(
-        buffer,
-        area,
-        0,
-        &Line::styled("being measured", theme.heading()),
-    );
+    let heading = match screen.found.as_deref() {
+        Some([]) => "nothing is measured now",
+        _ => "being measured",
+    };
+    put(buffer, area, 0, &Line::styled(heading, theme.heading()));
     let watched = screen.watched_at();
     for (at, found) in screen.found.iter().flatten().enumerate() {
         let style = match watched == Some(at) {
@@ -380,7 +379,11 @@ fn draw_progress(
             Some(("messages a second", |done| done.messages))
         }
         None if heard.said.is_empty() => {
-            lines.push(Line::styled("no samples yet", theme.aside()));
+            let why = match picture.is_over {
+                true => "it ended before a sample was seen; 7 Results has them all",
+                false => "no samples yet",
+            };
+            lines.push(Line::styled(why, theme.aside()));
             None
         }
         None => {

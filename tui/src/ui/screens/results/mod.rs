@@ -54,12 +54,12 @@ const FIGURE: Binding<Does> = Binding {
 };
 const MORE: Binding<Does> = Binding {
     keys: &[Key::Char('+')],
-    does: "ask for more",
+    does: "share up",
     command: Does::More,
 };
 const LESS: Binding<Does> = Binding {
     keys: &[Key::Char('-')],
-    does: "less",
+    does: "down",
     command: Does::Less,
 };
 
@@ -297,6 +297,13 @@ impl Results {
         Some([a.unwrap_or(first), b.unwrap_or(self.at)])
     }
 
+    /// Makes what is chosen a (0) or b (1), and says so: the mark may stand there already.
+    fn mark(&mut self, side: usize) -> Option<Action> {
+        let name = self.cases().get(self.at)?.name.clone();
+        self.marked[side] = Some(self.at);
+        Some(Action::Say(format!("{} is {name}", ["a", "b"][side])))
+    }
+
     /// The comparison of a and b; `None` if they are one.
     fn comparison(&self) -> Option<Result<Comparison, TwoLoops>> {
         let [a, b] = self.compared()?;
@@ -456,8 +463,8 @@ impl Screen for Results {
             Does::Back if self.against.is_some() => self.against = None,
             Does::Back if self.table.is_some() => self.table = None,
             Does::Back => self.inside = false,
-            Does::A => self.marked[0] = Some(self.at),
-            Does::B => self.marked[1] = Some(self.at),
+            Does::A => return self.mark(0),
+            Does::B => return self.mark(1),
             Does::More => self.share = (self.share + 1).min(SHARES.len() - 1),
             Does::Less => self.share = self.share.saturating_sub(1),
             Does::Figure => {

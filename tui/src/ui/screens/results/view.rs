@@ -94,7 +94,7 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         Some(Ok(comparison)) => comparison_lines(&comparison, area.width, theme),
         Some(Err(refused)) => says(&printable(&refused.to_string()), theme.warning()),
         None if screen.inside => says(
-            "choose a level to compare it with the first one of its case, or with the one that you mark as a",
+            "choose a level: it is b, and is compared with a, which is the first level of the same case until you mark another",
             theme.aside(),
         ),
         None => Vec::new(),
