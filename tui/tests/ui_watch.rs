@@ -360,8 +360,10 @@ fn a_newcomer_finds_out_whether_one_is_slower_than_the_other() {
     session.press("7");
     session.until("RTT over TCP");
     session.press("\r");
-    session.until("choose a level to compare it");
-    session.press("a\x1b[B");
+    session.until("choose a level: it is b, and is compared with a");
+    session.press("a");
+    session.until("a is packet-rtt-tcp.none");
+    session.press("\x1b[B");
     session.until("Is b slower than a by more than 5 %?");
     leave(session);
 }
