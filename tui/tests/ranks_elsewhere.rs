@@ -5,6 +5,7 @@ mod common;
 mod ssh;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use cluster::{Cluster, is_root};
@@ -111,6 +112,15 @@ fn has_rank(cluster: &Cluster, host: usize) -> bool {
         .any(|name| name.starts_with("jitterlab-mpi"))
 }
 
+/// Whether there is a live page in the shared memory of a machine: a file in a place of one of its users.
+fn has_page(shared: &Path) -> bool {
+    let folders = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let places = folders(shared).flat_map(|user| folders(&user.path()));
+    let mut places =
+        places.filter(|place| place.file_name().to_string_lossy().starts_with("live-"));
+    places.any(|place| folders(&place.path()).next().is_some())
+}
+
 /// Two machines at the end of ssh, `n1` and `n2`: each has its own network, temporary files and shared memory, and from each
 /// the other is reached by its name. Nothing of it can be reached from anywhere else.
 struct Machines {
@@ -160,7 +170,8 @@ impl Machines {
     }
 
     /// Starts an experiment of one run that does not end by itself (a warm-up keeps no times that could fill
-    /// memory), and waits until there is a rank on both machines.
+    /// memory), and waits until a rank measures on both machines. One that is killed while it starts is another matter: Open MPI 4.1
+    /// then waits for it for ever, about one time in ten.
     fn started(&self, timeout: &str) -> Child {
         let library = format!(
             "  library:\n    - {{ case: barrier, ranks: 2, warmup: 3000s, duration: 1s, timeout: {timeout} }}\n"
@@ -171,8 +182,14 @@ impl Machines {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        until(|| [1, 2].into_iter().all(|host| has_rank(&self.cluster, host)));
+        until(|| [1, 2].into_iter().all(|host| self.measures(host)));
         child.unwrap()
+    }
+
+    /// Whether a rank on a machine has a live page, which it makes once MPI has started.
+    fn measures(&self, host: usize) -> bool {
+        let pages = self.cluster.lab.path(&format!("shm-n{host}"));
+        has_rank(&self.cluster, host) && has_page(&pages)
     }
 
     /// How the only run has failed.
