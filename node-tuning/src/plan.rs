@@ -1,4 +1,4 @@
-//! Decides which CPUs measure, which keep house, and which are left empty.
+//! Decides which CPUs measure, which do the housekeeping, and which are left empty.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub enum Refusal {
         /// The devices that there are.
         there: Vec<String>,
     },
-    /// The only core keeps house.
+    /// The only core does the housekeeping.
     #[error(
         "the node has only one core online. The kernel needs it, so no core is left to measure on"
     )]
@@ -108,7 +108,7 @@ impl Plan {
             why_device,
             why_package,
             format!(
-                "core {} (CPU {}) keeps house: the kernel gives it work of its own",
+                "core {} (CPU {}) does the housekeeping: the kernel gives it work of its own",
                 house.id, house.cpus
             ),
             why_cores,
@@ -346,7 +346,7 @@ fn place_in_words(nearest: Option<u32>, device: Option<&str>) -> String {
 fn cores_in_words(cores: &[(u32, Vec<usize>)], house: u32) -> String {
     let package = |(package, classes): &(u32, Vec<usize>)| {
         let besides = if *package == house {
-            " besides core 0, which runs everything else"
+            " besides core 0, which does the housekeeping"
         } else {
             ""
         };

@@ -92,7 +92,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "two-socket",
             request(5, None),
             "there are not enough cores for 5 ranks on package 1, the nearest to mlx5_0; cores to measure on: 3 on \
-             package 0 besides core 0, which runs everything else; 4 on package 1",
+             package 0 besides core 0, which does the housekeeping; 4 on package 1",
         ),
         (
             "two-socket",
@@ -143,7 +143,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "hybrid",
             request(5, None),
             "there are not enough cores for 5 ranks on package 0, the nearest to eno2; cores to measure on: 3 of one \
-             kind, 4 of another on package 0 besides core 0, which runs everything else; cores of two kinds are \
+             kind, 4 of another on package 0 besides core 0, which does the housekeeping; cores of two kinds are \
              not mixed",
         ),
         (
@@ -165,7 +165,7 @@ fn ranks_and_devices_that_are_asked_for() {
             "three-kinds",
             request(4, None),
             "there are not enough cores for 4 ranks on package 0; cores to measure on: 1 of one kind, 3 of \
-             another, 3 of another on package 0 besides core 0, which runs everything else; cores of two kinds are \
+             another, 3 of another on package 0 besides core 0, which does the housekeeping; cores of two kinds are \
              not mixed",
         ),
         // The firmware names near CPUs, and no NUMA node.
@@ -184,13 +184,13 @@ fn ranks_and_devices_that_are_asked_for() {
             "memory-node",
             request(2, "eth1"),
             "there are not enough cores for 2 ranks on package 0, the nearest to eth1; cores to measure on: 1 on \
-             package 0 besides core 0, which runs everything else; 2 on package 1",
+             package 0 besides core 0, which does the housekeeping; 2 on package 1",
         ),
         (
             "sockets",
             request(2, "eth0"),
             "there are not enough cores for 2 ranks on one package; cores to measure on: 0 on package 0 besides core \
-             0, which runs everything else; 1 on package 1; 1 on package 2",
+             0, which does the housekeeping; 1 on package 1; 1 on package 2",
         ),
     ] {
         assert_eq!(outcome(name, &request), expected, "{name} {request:?}");
@@ -207,7 +207,7 @@ fn a_plan_says_why() {
              fastest of them",
             "package 1 measures: it is nearest to mlx5_0 (distance 21 from package 0, 10 from \
              package 1)",
-            "core 0 (CPU 0,8) keeps house: the kernel gives it work of its own",
+            "core 0 (CPU 0,8) does the housekeeping: the kernel gives it work of its own",
             "of 4 cores that could measure, 2 do, one a rank",
             "CPU 12-13 stays empty: it would share cores with CPUs that measure",
         ]
@@ -217,7 +217,7 @@ fn a_plan_says_why() {
         [
             "eth0 was asked for",
             "package 0 measures: the node has no other",
-            "core 0 (CPU 0) keeps house: the kernel gives it work of its own",
+            "core 0 (CPU 0) does the housekeeping: the kernel gives it work of its own",
             "all cores that could measure do (1)",
             "this is a virtual machine: only its host can keep other work off these CPUs",
         ]
@@ -454,7 +454,7 @@ proptest! {
         let together = plan.measuring.len() + plan.idle.len() + plan.housekeeping.len();
         prop_assert_eq!(together, node.online.len());
 
-        // Core 0 keeps house, whole; a core measures with its first thread or not at all.
+        // Core 0 does the housekeeping, whole; a core measures with its first thread or not at all.
         prop_assert!(node.cores[0].cpus.is_within(&plan.housekeeping));
         for core in &node.cores {
             let measuring = core.cpus.and(&plan.measuring);

@@ -21,12 +21,12 @@ pub fn kept_for_measuring() -> Option<CpuSet> {
     (!measuring.is_empty()).then_some(measuring)
 }
 
-/// The CPUs on which this process might run before it was sent to those that keep house, or to the one on which it measures.
+/// The CPUs on which this process might run before it was sent to the housekeeping CPUs, or to the one on which it measures.
 static ANYWHERE: OnceLock<nix::sched::CpuSet> = OnceLock::new();
 
-/// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some: to those of
+/// Sends the calling thread, and those that it starts, to the housekeeping CPUs, where `tune apply` has named some: to those of
 /// them that it might run on before. Without one of these it stays.
-pub fn keep_house() {
+pub fn to_housekeeping() {
     let journal = Journal::read(&System::at("/", "")).ok();
     let Some(applied) = journal.and_then(|journal| journal.applied) else {
         return;
@@ -49,16 +49,16 @@ pub fn keep_house() {
     }
 }
 
-/// Puts background load on the CPU that is asked for; else on those that keep house: the CPUs that measure are left to what
+/// Puts background load on the CPU that is asked for; else on the housekeeping CPUs: the CPUs that measure are left to what
 /// measures beside it.
 pub fn beside_measuring(asked: Option<usize>) -> Result<(), Failure> {
     if asked.is_none() {
-        keep_house();
+        to_housekeeping();
     }
     pin(asked)
 }
 
-/// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`] or [`pin`].
+/// Lets the calling thread, and what it starts, run wherever this process might before [`to_housekeeping`] or [`pin`].
 pub fn anywhere() {
     if let Some(before) = ANYWHERE.get() {
         // The process was not let out either, if the system refuses.

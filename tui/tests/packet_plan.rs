@@ -34,7 +34,7 @@ fn divided(lab: &Lab, plan: &Value) -> Command {
     command
 }
 
-/// A plan of two CPUs that this process may run on: one that keeps house, and one that measures. None where only one is there, or no
+/// A plan of two CPUs that this process may run on: one that does the housekeeping, and one that measures. None where only one is there, or no
 /// journal can be put in place.
 fn plan() -> Option<(usize, usize, Value)> {
     if !is_root("make a namespace of mounts") {

@@ -253,7 +253,10 @@ fn revert_restores_every_byte_and_says_so() {
         assert_eq!(output.status.code(), Some(0));
         unchanged(root.path(), &before, profile);
     }
-    assert_eq!(text(&tune(root.path(), "revert").stdout), "0 put back\n");
+    assert_eq!(
+        text(&tune(root.path(), "revert").stdout),
+        "values put back: 0\n"
+    );
     unchanged(root.path(), &before, "");
 }
 
@@ -401,7 +404,7 @@ fn wrong_input_is_told_and_changes_nothing() {
     for (arguments, says) in [
         (
             "apply --only nosm",
-            "there is no setting nosm (do you mean nosmt?)",
+            "there is no setting `nosm` (do you mean nosmt?)",
         ),
         (
             "apply --ranks 9",

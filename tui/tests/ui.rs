@@ -576,5 +576,5 @@ fn without_a_terminal_it_says_so() {
     session.until("nowhere is no folder");
     assert_eq!(session.end().code(), Some(2));
     let output = lab.run("ui --help");
-    assert!(text(&output.stdout).contains("the volume of the node"));
+    assert!(text(&output.stdout).contains("a node booted from the image, its disk"));
 }

@@ -35,7 +35,7 @@ pub struct Duties<M> {
     pub describe: fn() -> M,
     /// Sends the calling thread to the CPUs on which nothing is measured, where the machine has such: the thread that reads
     /// what programs publish calls it.
-    pub keep_house: fn(),
+    pub to_housekeeping: fn(),
     /// Puts what programs have left elsewhere into the files that they were to write. It is called when a program has ended
     /// or was stopped, and before a file is given away.
     pub collect: fn(),
@@ -77,7 +77,7 @@ pub fn serve<M: Serialize>(
     duties: Duties<M>,
 ) -> io::Result<()> {
     orphans::adopt()?;
-    let teller = Teller::begin(output, duties.keep_house);
+    let teller = Teller::begin(output, duties.to_housekeeping);
     let output = teller.output();
     let mut agent = Agent {
         duties,

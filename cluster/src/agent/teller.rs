@@ -68,8 +68,8 @@ struct Watched {
 }
 
 impl<W: Write + Send + 'static> Teller<W> {
-    /// Begins, with no program; the thread that reads what programs publish goes where `keep_house` sends it.
-    pub fn begin(output: W, keep_house: fn()) -> Self {
+    /// Begins, with no program; the thread that reads what programs publish goes where `to_housekeeping` sends it.
+    pub fn begin(output: W, to_housekeeping: fn()) -> Self {
         let teller = Teller {
             output: Output(Arc::new(Mutex::new(output))),
             watched: Arc::default(),
@@ -77,7 +77,7 @@ impl<W: Write + Send + 'static> Teller<W> {
         let (output, watched) = (teller.output.clone(), Arc::clone(&teller.watched));
         thread::spawn(move || {
             let (programs, comes) = &*watched;
-            keep_house();
+            to_housekeeping();
             let all = sched_getaffinity(Pid::from_raw(0)).ok();
             let mut kept_off = Vec::new();
             loop {

@@ -86,7 +86,7 @@ pub const RCU_NOCBS: Setting = Setting {
 
 pub const IRQAFFINITY: Setting = Setting {
     name: "irqaffinity",
-    why: "Interrupts of devices go to the CPUs that keep house from the first moment on.",
+    why: "Interrupts of devices go to the housekeeping CPUs from the first moment on.",
     reach: Reach::Measure,
     wants: |node| {
         let cpus = as_given(node, "irqaffinity", &node.plan.housekeeping);

@@ -43,7 +43,7 @@ pub const IRQBALANCE: Setting = Setting {
 
 pub const DEFAULT_AFFINITY: Setting = Setting {
     name: "irq-default-affinity",
-    why: "Interrupts that devices register later start on the CPUs that keep house.",
+    why: "Interrupts that devices register later start on the housekeeping CPUs.",
     reach: Reach::Measure,
     wants: |node| {
         let place = Place::cpu_mask("/proc/irq/default_smp_affinity");

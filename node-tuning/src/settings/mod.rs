@@ -165,7 +165,7 @@ impl Node<'_> {
     }
 
     /// The set of CPUs that is to spare the isolated ones: what it has besides, or where that is
-    /// nothing that stays, all that keep house.
+    /// nothing that stays, all housekeeping CPUs.
     pub fn spared(&self, cpus: &CpuSet) -> CpuSet {
         let rest = cpus.without(&self.isolated());
         match rest.without(&self.leaving()).is_empty() {

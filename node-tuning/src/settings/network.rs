@@ -88,7 +88,7 @@ pub const XPS: Setting = Setting {
             if there.len() <= node.plan.measuring.len() {
                 continue;
             }
-            // The first queue is for all that keep house; each measuring CPU has one of the next;
+            // The first queue is for all housekeeping CPUs; each measuring CPU has one of the next;
             // what is left over serves nobody.
             let mut owners = vec![node.plan.housekeeping.and(&node.topology.online)];
             owners.extend(

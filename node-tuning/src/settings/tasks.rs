@@ -113,7 +113,7 @@ pub fn join_group(system: &System, group: &str) -> io::Result<()> {
 
 pub const WORKQUEUE_CPUMASK: Setting = Setting {
     name: "workqueue-cpumask",
-    why: "What the kernel does in the background is done on the CPUs that keep house.",
+    why: "What the kernel does in the background is done on the housekeeping CPUs.",
     reach: Reach::Measure,
     wants: |node| {
         let place = Place::cpu_mask("/sys/devices/virtual/workqueue/cpumask");
@@ -148,7 +148,7 @@ fn only_live(node: &Node) -> Result<(), Obstacle> {
 
 pub const KERNEL_THREADS: Setting = Setting {
     name: "kernel-threads",
-    why: "Kernel threads that may run anywhere run on the CPUs that keep house.",
+    why: "Kernel threads that may run anywhere run on the housekeeping CPUs.",
     reach: Reach::Measure,
     wants: |node| {
         only_live(node)?;

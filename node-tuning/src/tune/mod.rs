@@ -36,7 +36,7 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] journal::Error),
     /// There is no such setting.
-    #[error("there is no setting {name}{}; there are {}", suggestion(.name), names())]
+    #[error("there is no setting `{name}`{}; there are {}", suggestion(.name), names())]
     UnknownSetting {
         /// The name given.
         name: String,

@@ -9,7 +9,7 @@ use jitterlab_cluster::agent::{self, Duties};
 use jitterlab_experiment::environment::Node;
 use jitterlab_injector::control::{self, Collector};
 
-use crate::cpus::{keep_house, pin};
+use crate::cpus::{pin, to_housekeeping};
 use crate::outcome::{Exit, Failure};
 
 /// Options of `jitterlab agent`.
@@ -37,7 +37,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 }
 
 const DUTIES: Duties<Node> = Duties {
-    keep_house,
+    to_housekeeping,
     describe: Node::here,
     // Programs under injection that were killed have left their counters. A report that cannot be had is missed where it is
     // wanted.

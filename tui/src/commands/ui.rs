@@ -17,8 +17,8 @@ use crate::ui::session;
 /// Options of `jitterlab ui`.
 #[derive(Default, clap::Args)]
 pub struct Command {
-    /// The folder that holds the experiment files and the folder results. For a folder on another machine, write ssh://HOST/FOLDER;
-    /// the UI then runs there [default: the working directory; on a node booted from the image, the volume of the node]
+    /// The folder that holds the experiment files and, in its folder `results`, what came of them. For a folder on another machine,
+    /// write ssh://HOST/FOLDER; the UI then runs there [default: the working directory; on a node booted from the image, its disk]
     folder: Option<PathBuf>,
     /// Print what this screen shows, without a terminal: Node, Noise, Suites, Live, Injector, Messages, Results, Validate or Log
     #[arg(long, value_name = "SCREEN")]
@@ -26,8 +26,8 @@ pub struct Command {
     /// With --print: how long to watch before printing
     #[arg(long, default_value = "3s", requires = "print")]
     watch: Nanos,
-    /// With --print: keys to press. The command watches for --watch, presses the keys, and watches for --watch again. A key is a
-    /// character, or a name such as Enter, Esc, Space or Down
+    /// With --print: keys to press. The command watches as long as --watch says, presses the keys, and watches as long again. A key
+    /// is a character, or a name such as Enter, Esc, Space or Down
     #[arg(long, value_delimiter = ' ', requires = "print")]
     keys: Vec<Key>,
     /// Columns and rows of what is printed

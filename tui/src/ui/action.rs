@@ -34,7 +34,7 @@ pub trait Task: Debug + Send {
     /// Does it. Whatever is told goes to all screens.
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News));
 
-    /// True if it, or what it starts, may run on other CPUs than those that keep house.
+    /// True if it, or what it starts, may run on other CPUs than the housekeeping CPUs.
     fn leaves_house(&self) -> bool {
         false
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::cpus::keep_house;
+use crate::cpus::to_housekeeping;
 use crate::outcome::Failure;
 use crate::picture::is_utf8;
 use crate::ui::action::Action;
@@ -38,7 +38,7 @@ pub struct Wanted {
 /// # Errors
 /// There is no such screen.
 pub fn picture(folder: PathBuf, wanted: &Wanted) -> Result<String, Failure> {
-    keep_house();
+    to_housekeeping();
     let (input, inputs) = channel();
     let (app, asked) = App::new(&base(folder));
     let mut watch = Watch {

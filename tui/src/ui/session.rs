@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jitterlab_base::show::printable;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::cpus::{anywhere, keep_house, kept_for_measuring};
+use crate::cpus::{anywhere, kept_for_measuring, to_housekeeping};
 use crate::outcome::Failure;
 use crate::stopped::when_stopped;
 use crate::ui::action::Action;
@@ -32,7 +32,7 @@ pub fn run(folder: PathBuf) -> Result<(), Failure> {
     // A user who stops it finds a terminal that works.
     when_stopped(close)?;
     // The measurements on this node are not to be disturbed.
-    keep_house();
+    to_housekeeping();
     let base = base(folder);
     let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
     close();

@@ -51,7 +51,7 @@ pub struct Call {
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
     /// The name of this endpoint. No other endpoint may have the same name [default: client-HOST-USER-N, where N is the first free
-    /// number. With --log, the default is `client`, because only one name can use a log]
+    /// number. With --log, the default is `client`: a log belongs to one name]
     #[arg(long)]
     name: Option<Name>,
     #[command(flatten)]

@@ -48,10 +48,10 @@ pub struct End {
     /// Faults in the messages that this endpoint sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
-    /// Durability of the log: none (kept in memory), process (survives kill -9) or power (survives a power cut)
+    /// Durability of the log of transactions: none (kept in memory), process (survives kill -9) or power (survives a power cut)
     #[arg(long, default_value_t = Durability::None)]
     durability: Durability,
-    /// Log file; it is created if it is missing
+    /// File of the log of transactions; it is created if it is missing
     #[arg(long)]
     log: Option<PathBuf>,
     #[command(flatten)]

@@ -50,7 +50,7 @@ struct Ends {
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
     /// Address of a running `amvia serve --wait poll`. Its --protocol, --window, --min-rto and --max-rto must be the same as here,
-    /// and its --message the longest message of this command [default: start a server on this machine]
+    /// and its --message at least as long as the longest message of this command [default: start a server on this machine]
     #[arg(long)]
     to: Option<Address>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]

@@ -19,7 +19,7 @@ pub enum Command {
     Serve(serve::Serve),
     /// Make requests of an endpoint, and print the final state of each
     Call(call::Call),
-    /// Measure the round trips of transactions, one after the other
+    /// Measure the round trips of transactions (a request and its reply), one after the other
     Rtt(measure::Rtt),
     /// Measure transactions and bytes a second, with as many transactions under way as --window allows
     Bandwidth(measure::Bandwidth),

@@ -35,7 +35,7 @@ pub struct Options {
     /// Probabilities that a component fails, for each message [default: 1e-4,1e-3,1e-2]
     #[arg(long, value_delimiter = ',', requires = "component", value_parser = chance)]
     chance: Vec<f64>,
-    /// Mean time between two crashes of a target. The last table of the output alone depends on it
+    /// Mean time between two crashes of a target. Only the last table of the output depends on it
     #[arg(long, value_parser = span)]
     up: Option<Nanos>,
     /// Mean time to repair a target [default: a spare takes its place at once]

@@ -23,7 +23,8 @@ pub struct Check {
     /// several columns
     #[arg(long)]
     samples: Option<PathBuf>,
-    /// Fail if the table differs from its distribution by more than this share
+    /// Fail if the mean, the standard deviation or a quantile of the table differs from that of its distribution by more than this
+    /// share; 0.05 is 5 %
     #[arg(long, default_value_t = 0.05, conflicts_with = "samples")]
     tolerance: f64,
     #[arg(long, value_enum, default_value_t)]
@@ -163,7 +164,7 @@ impl Beside {
             "                             samples         table\n\
              zeros                    {:9.3} %   {:9.3} %\n\
              standard deviation    {:>14}{:>14}\n\
-             distance (Wasserstein-1) {}, {:.3} times that of a constant\n\
+             distance (Wasserstein-1) {}, {:.3} times the distance of their mean\n\
              greatest difference of the distribution functions {:.4}\n{verdict}\n",
             100.0 * close.zeros_of_samples,
             100.0 * close.zeros,

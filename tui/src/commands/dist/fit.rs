@@ -28,8 +28,8 @@ pub struct FitOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
     /// The family to fit. constant, uniform and lognormal (with three parameters) describe all samples. gamma, weibull,
-    /// generalised-pareto, two-lognormals and three-lognormals describe the samples above 0, and the share of zeros beside them.
-    /// With `best`, every family is fitted, and the closest is listed first
+    /// generalised-pareto, two-lognormals and three-lognormals describe the samples above 0; the share of the samples that are 0 is
+    /// a number of its own. With `best`, every family is fitted, and the closest is listed first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]
@@ -168,8 +168,8 @@ impl Fitted {
         );
         for shape in &self.fits {
             text.push_str(&format!(
-                "{}\n  in ns; mean {}, standard deviation {}; distance from the samples {}, {:.3} times that of a constant; greatest distance \
-                 of the distribution functions {:.4}; AIC {:.1}\n",
+                "{}\n  in ns; mean {}, standard deviation {}; distance from the samples {}, {:.3} times the distance of their mean; greatest \
+                 difference of the distribution functions {:.4}; AIC {:.1}\n",
                 shape.fit.distribution,
                 show::time(shape.mean_ns),
                 match shape.std_ns.is_finite() {
@@ -191,7 +191,7 @@ impl Fitted {
             );
         }
         text.push_str(
-            "AIC, and the Kolmogorov-Smirnov test of that greatest distance, take samples as independent: of so many they reject everything.\n",
+            "AIC and the Kolmogorov-Smirnov test (of the greatest difference) are for independent samples: where samples are many and dependent, they reject every family.\n",
         );
         text
     }
@@ -202,7 +202,7 @@ impl Fitted {
 pub struct FamilyOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
-    /// Seed; it decides the order of the entries
+    /// Seed of the random order of the delays in the table
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// The folder to write the tables into; made if it is not there

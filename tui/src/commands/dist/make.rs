@@ -40,7 +40,7 @@ pub struct Make {
     /// standard deviation
     #[arg(long, requires = "samples", value_name = "MULTIPLE")]
     scaled: Option<f64>,
-    /// Seed; it decides the order of the entries
+    /// Seed of the random order of the delays in the table
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// Where to write the table

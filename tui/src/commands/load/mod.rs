@@ -50,7 +50,7 @@ pub struct Run {
     /// Share of the one-way bandwidth: 0 to 100 (percent)
     #[arg(long)]
     level: Percent,
-    /// HOST or HOST:PORT of a running `load serve` [default: start one on this machine]
+    /// HOST or HOST:PORT of a running `load serve` [default: start a server on this machine]
     #[arg(long)]
     to: Option<String>,
     /// How long the load lasts

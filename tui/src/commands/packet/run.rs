@@ -60,8 +60,8 @@ pub struct Run {
     /// Warm up with this number of messages instead
     #[arg(long, value_parser = count::<u64>(0..=u64::MAX))]
     warmup_iterations: Option<u64>,
-    /// A message counts as lost if no answer comes in this time. TCP and the verbs service rc go on
-    /// waiting. The run ends after 20 timeouts without any answer
+    /// A message counts as lost if no answer comes in this time. Over TCP and the verbs service rc no message is lost: the command waits
+    /// on. The run ends after 20 timeouts in a row
     #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
     /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; verbs and shm: poll]
@@ -82,8 +82,8 @@ pub struct Run {
     /// hot-spot: number of servers to start on this machine [default: 4]
     #[arg(long, conflicts_with = "to", value_parser = count::<u8>(1..=MOST_SLAVES as u64))]
     slaves: Option<u8>,
-    /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list. If HOST is a loopback address and there is no PORT, the
-    /// command starts one there [default: start one on this machine]
+    /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list. If HOST is a loopback address without a PORT,
+    /// the command starts a server there [default: start a server on this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]

@@ -199,7 +199,7 @@ pub fn writes(changes: &[Change]) -> String {
 
 /// The words for what `revert` did.
 pub fn reverted(reverted: &Reverted) -> String {
-    let mut text = format!("{} put back", reverted.restored);
+    let mut text = format!("values put back: {}", reverted.restored);
     if reverted.gone > 0 {
         let _ = write!(
             text,

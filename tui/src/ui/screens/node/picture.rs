@@ -37,7 +37,7 @@ pub fn draw(
         lines.push(Line::from(format!("offline: CPU {}", topology.offline)));
     }
     if plan.is_some() {
-        let legend = [Role::Measures, Role::Keeps, Role::Empty].map(|role| {
+        let legend = [Role::Measures, Role::Housekeeping, Role::Empty].map(|role| {
             let (letter, meaning, style) = role.look(theme);
             Span::styled(format!("{letter} {meaning}  "), style)
         });
@@ -70,7 +70,7 @@ fn of_core(core: &Core, plan: Option<&Plan>, digits: usize, theme: Theme) -> Vec
 #[derive(Debug, Clone, Copy)]
 enum Role {
     Measures,
-    Keeps,
+    Housekeeping,
     Empty,
 }
 
@@ -78,7 +78,7 @@ impl Role {
     fn of(cpu: Cpu, plan: &Plan) -> Option<Self> {
         let roles = [
             (&plan.measuring, Role::Measures),
-            (&plan.housekeeping, Role::Keeps),
+            (&plan.housekeeping, Role::Housekeeping),
             (&plan.idle, Role::Empty),
         ];
         let found = roles.into_iter().find(|(cpus, _)| cpus.contains(cpu))?;
@@ -88,7 +88,7 @@ impl Role {
     fn look(self, theme: Theme) -> (&'static str, &'static str, Style) {
         match self {
             Role::Measures => ("m", "measures", theme.good().patch(theme.heading())),
-            Role::Keeps => ("h", "keeps house", theme.warning()),
+            Role::Housekeeping => ("h", "housekeeping", theme.warning()),
             Role::Empty => ("e", "left empty: its sibling measures", theme.aside()),
         }
     }
