@@ -140,7 +140,8 @@ fn rounded(ns: f64, steps: f64, round: fn(f64) -> f64) -> f64 {
     (round(ns.max(1.0).log2() * steps) / steps).exp2()
 }
 
-/// Round times on an axis: 1, 2 and 5 of each decade; where that is fewer than three, more of them.
+/// Round times on an axis: 1, 2 and 5 of each decade; where that is fewer than three, more of them. Where there is none, its beginning and
+/// its middle.
 pub fn ticks(axis: &Bins) -> Vec<f64> {
     const TENTHS: [&[u64]; 3] = [
         &[10, 20, 50],
@@ -159,7 +160,11 @@ pub fn ticks(axis: &Bins) -> Vec<f64> {
     };
     let enough = |ticks: &Vec<f64>| ticks.len() >= 3;
     let found = TENTHS.iter().map(|tenths| of(tenths)).find(enough);
-    found.unwrap_or_else(|| of(TENTHS[2]))
+    let found = found.unwrap_or_else(|| of(TENTHS[2]));
+    match found.is_empty() {
+        true => vec![from, (from * to).sqrt()],
+        false => found,
+    }
 }
 
 /// A round time for an axis, where a space is too much.
@@ -192,6 +197,13 @@ mod tests {
         samples.record_n(12_000, 1_000_000);
         let axis = Range::of([&samples], Zoom::Most).unwrap().axis(60);
         assert!(axis.place(12_000.0) > axis.place(10_000.0) + 15);
+    }
+
+    #[test]
+    fn the_shortest_axis_has_times() {
+        let axis = Range::between(171_800.0, 173_500.0).rows(60);
+        assert_eq!(ticks(&axis).len(), 2);
+        assert!(ticks(&axis).iter().all(|&tick| axis.place(tick) < 40));
     }
 
     #[test]

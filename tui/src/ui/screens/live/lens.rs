@@ -1,8 +1,9 @@
 //! The part of a distribution that is seen, and a cursor in it.
 
-use jitterlab_base::show::time;
+use jitterlab_base::show::{percent, time};
 use jitterlab_stats::histogram::{Bins, Histogram};
 
+use super::picture::Distribution;
 use crate::ui::parts::axis::{Range, Zoom};
 
 /// The part of the samples that is seen.
@@ -72,10 +73,24 @@ impl Lens {
         };
     }
 
-    /// The lens in words.
-    pub fn about(&self) -> String {
+    /// The lens in words; with what it does not show of these samples, where it is between two cursors.
+    pub fn about(&self, samples: &Distribution) -> String {
         match self.part {
-            Some(part) => format!("zoom {} to {}", time(part.at(0.0)), time(part.at(1.0))),
+            Some(part) => {
+                let (from, to) = (part.at(0.0), part.at(1.0));
+                let beyond = [
+                    (1.0 - samples.beyond(from), "below"),
+                    (samples.beyond(to), "above"),
+                ];
+                let beyond = beyond.into_iter().filter(|(share, _)| *share > 0.0);
+                let beyond = beyond.map(|(share, side)| format!("{} {side}", percent(share)));
+                let beyond = beyond.collect::<Vec<_>>().join(", ");
+                let seen = format!("{} to {}", time(from), time(to));
+                match beyond.is_empty() {
+                    true => seen,
+                    false => format!("{seen} ({beyond})"),
+                }
+            }
             None => format!("zoom {}", self.zoom),
         }
     }

@@ -22,7 +22,7 @@ use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
 use lens::Lens;
 use picture::Picture;
-use watch::{Found, Look, Seen, Source, Watcher};
+use watch::{Found, Heard, Look, Seen, Source, Watcher};
 
 #[derive(Debug, Clone, Copy)]
 enum Does {
@@ -121,6 +121,16 @@ impl Live {
         self.frozen.as_deref().unwrap_or(&self.picture)
     }
 
+    /// Ends a freeze where another source is heard: whoever started it wants to see it.
+    fn thaw_for(&mut self, heard: Option<&Heard>) {
+        let frozen = self.frozen.as_ref().and_then(|it| it.heard.as_ref());
+        if let (Some(frozen), Some(heard)) = (frozen, heard)
+            && frozen.source != heard.source
+        {
+            self.frozen = None;
+        }
+    }
+
     /// The place of what is watched among all that there is.
     fn watched_at(&self) -> Option<usize> {
         let found = self.found.as_ref()?;
@@ -181,6 +191,7 @@ impl Screen for Live {
         if let Some(seen) = news.downcast_ref::<Seen>() {
             self.looks = false;
             self.found = Some(seen.found.clone());
+            self.thaw_for(seen.heard.as_ref());
             self.picture.take(seen.at, seen.heard.clone());
         }
         None

@@ -260,6 +260,27 @@ fn what_is_frozen_stays_and_the_rest_goes_on() {
     }
 }
 
+#[test]
+fn a_freeze_ends_with_the_next_experiment() {
+    let mut watch = Watch::new();
+    let mut run = Run::new("packet-rtt-udp.none.r1", 10_000.0, 1_000);
+    watch.watch(&mut run, 5);
+    letters(&mut watch.app, "f");
+    watch.tell(None);
+    assert!(watch.shown().contains("frozen"));
+    let mut next = Run::new("packet-rtt-tcp.none.r1", 20_000.0, 1_000);
+    next.go_on();
+    watch.tell(Some(Heard {
+        source: Source::Experiment("lab/results/next".into()),
+        ..next.heard()
+    }));
+    let shown = watch.shown();
+    assert!(
+        shown.contains("packet-rtt-tcp.none.r1") && !shown.contains("frozen"),
+        "{shown}"
+    );
+}
+
 /// One in a hundred takes 40 us or more: among all samples they are a low line, and of the tail they are all that is seen.
 #[test]
 fn the_tail_is_looked_at_by_itself() {
@@ -292,7 +313,10 @@ fn the_tail_is_looked_at_by_itself() {
     press(&mut watch.app, &[Key::Right; 44]);
     letters(&mut watch.app, " ");
     let part = watch.shown();
-    assert!(part.contains("zoom 2") || part.contains("zoom 3"), "{part}");
+    assert!(
+        part.contains("left  38.76 us to 55.11 us (99 % below)"),
+        "{part}"
+    );
     assert!(
         count_of_top(&part).parse::<u64>().unwrap() <= 1_000,
         "{part}"

@@ -171,7 +171,7 @@ fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
     if heard.load.is_some() {
         figures.push("under load".into());
     }
-    figures.push(screen.lens.about());
+    figures.push(screen.lens.about(&picture.running));
     if let Some(cursor) = screen.lens.cursor {
         let beyond = picture.running.beyond(cursor);
         figures.push(format!("{} beyond {}", percent(beyond), time(cursor)));
