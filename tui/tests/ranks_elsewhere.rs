@@ -112,7 +112,7 @@ fn has_rank(cluster: &Cluster, host: usize) -> bool {
         .any(|name| name.starts_with("jitterlab-mpi"))
 }
 
-/// Whether there is a live page in the shared memory of a machine: a file in a place of one of its users.
+/// True if the shared memory of a machine has a live page: a file in a place of one of its users.
 fn has_page(shared: &Path) -> bool {
     let folders = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let places = folders(shared).flat_map(|user| folders(&user.path()));
@@ -170,7 +170,7 @@ impl Machines {
     }
 
     /// Starts an experiment of one run that does not end by itself (a warm-up keeps no times that could fill
-    /// memory), and waits until a rank measures on both machines. One that is killed while it starts is another matter: Open MPI 4.1
+    /// memory), and waits until a rank measures on both machines. A rank that is killed while it starts is another matter: Open MPI 4.1
     /// then waits for it for ever, about one time in ten.
     fn started(&self, timeout: &str) -> Child {
         let library = format!(
@@ -186,7 +186,7 @@ impl Machines {
         child.unwrap()
     }
 
-    /// Whether a rank on a machine has a live page, which it makes once MPI has started.
+    /// True if a rank on a machine has a live page, which it makes once MPI has started.
     fn measures(&self, host: usize) -> bool {
         let pages = self.cluster.lab.path(&format!("shm-n{host}"));
         has_rank(&self.cluster, host) && has_page(&pages)
