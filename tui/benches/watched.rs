@@ -20,7 +20,7 @@ use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use pty::Session;
 
-const HOUSE: usize = 0;
+const HOUSEKEEPING: usize = 0;
 const EXPERIMENT: &str = "
 name: watched
 seed: 1
@@ -43,7 +43,7 @@ fn main() {
         .filter(|word| !word.starts_with('-'));
     let pairs: usize = words.next().map_or(40, |word| word.parse().unwrap());
     // All that is started begins there, too. The two ends go to their own CPU.
-    assert!(core_affinity::set_for_current(CoreId { id: HOUSE }));
+    assert!(core_affinity::set_for_current(CoreId { id: HOUSEKEEPING }));
     let lab = Lab::new();
     lab.write("e.yaml", EXPERIMENT);
     let mut both: Vec<[Half; 2]> = Vec::new();

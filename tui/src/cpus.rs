@@ -35,16 +35,16 @@ pub fn to_housekeeping() {
     let Ok(before) = sched_getaffinity(own) else {
         return;
     };
-    let mut house = nix::sched::CpuSet::new();
+    let mut housekeeping = nix::sched::CpuSet::new();
     for cpu in applied.plan.housekeeping.iter() {
         let cpu = cpu as usize;
         if before.is_set(cpu) == Ok(true) {
             // It is within the set, as it is in another of the same size.
-            let _ = house.set(cpu);
+            let _ = housekeeping.set(cpu);
         }
     }
     // The system refuses a set without a CPU.
-    if sched_setaffinity(own, &house).is_ok() {
+    if sched_setaffinity(own, &housekeeping).is_ok() {
         let _ = ANYWHERE.set(before);
     }
 }

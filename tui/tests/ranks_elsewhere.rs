@@ -105,13 +105,6 @@ fn programs(cluster: &Cluster, host: usize) -> Vec<String> {
     pids.lines().filter_map(name).collect()
 }
 
-fn has_rank(cluster: &Cluster, host: usize) -> bool {
-    // The system keeps 15 letters of a name.
-    programs(cluster, host)
-        .iter()
-        .any(|name| name.starts_with("jitterlab-mpi"))
-}
-
 /// True if the shared memory of a machine has a live page: a file in a place of one of its users.
 fn has_page(shared: &Path) -> bool {
     let folders = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
@@ -189,7 +182,7 @@ impl Machines {
     /// True if a rank on a machine has a live page, which it makes once MPI has started.
     fn measures(&self, host: usize) -> bool {
         let pages = self.cluster.lab.path(&format!("shm-n{host}"));
-        has_rank(&self.cluster, host) && has_page(&pages)
+        has_page(&pages)
     }
 
     /// How the only run has failed.

@@ -184,7 +184,7 @@ mod tests {
     static SENT: OnceLock<ThreadId> = OnceLock::new();
 
     #[test]
-    fn the_thread_that_reads_is_sent_to_keep_house() {
+    fn the_thread_that_reads_is_sent_to_housekeeping() {
         let _teller = Teller::begin(Vec::new(), || {
             let _ = SENT.set(thread::current().id());
         });

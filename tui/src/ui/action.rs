@@ -35,7 +35,7 @@ pub trait Task: Debug + Send {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News));
 
     /// True if it, or what it starts, may run on other CPUs than the housekeeping CPUs.
-    fn leaves_house(&self) -> bool {
+    fn leaves_housekeeping(&self) -> bool {
         false
     }
 }

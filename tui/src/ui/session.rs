@@ -139,7 +139,7 @@ pub fn perform(action: Action, input: &Sender<Input>) {
         return;
     };
     let input = input.clone();
-    let leaves = task.leaves_house();
+    let leaves = task.leaves_housekeeping();
     thread::spawn(move || {
         if leaves {
             anywhere();

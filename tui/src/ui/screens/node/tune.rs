@@ -49,7 +49,7 @@ impl Task for Tune {
         tell(Box::new(Tuned));
     }
 
-    fn leaves_house(&self) -> bool {
+    fn leaves_housekeeping(&self) -> bool {
         true
     }
 }

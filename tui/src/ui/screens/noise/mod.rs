@@ -134,7 +134,7 @@ impl Task for Listen {
         tell(Box::new(second));
     }
 
-    fn leaves_house(&self) -> bool {
+    fn leaves_housekeeping(&self) -> bool {
         true
     }
 }

@@ -52,7 +52,7 @@ impl Task for Start {
         tell(Box::new(Said::outcome(run(&self.folder, &self.job))));
     }
 
-    fn leaves_house(&self) -> bool {
+    fn leaves_housekeeping(&self) -> bool {
         true
     }
 }

@@ -51,7 +51,7 @@ impl Task for Start {
         tell(Box::new(Said::outcome(how.map(said).map_err(said))));
     }
 
-    fn leaves_house(&self) -> bool {
+    fn leaves_housekeeping(&self) -> bool {
         true
     }
 }
