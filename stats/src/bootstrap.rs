@@ -104,15 +104,30 @@ impl Bootstrap {
         b: &[f64],
         statistic: impl Fn(&[f64], &[f64]) -> f64,
     ) -> Result<Interval, Error> {
-        self.check(a)?;
-        self.check(b)?;
-        let (mut from_a, mut from_b) = (a.to_vec(), b.to_vec());
+        self.percentile_of_each(&[a, b], |drawn| statistic(&drawn[0], &drawn[1]))
+    }
+
+    /// The percentile interval of a statistic of several independent samples.
+    ///
+    /// # Errors
+    /// As [`Bootstrap::percentile`], for any of the samples.
+    pub fn percentile_of_each(
+        &self,
+        samples: &[&[f64]],
+        statistic: impl Fn(&[Vec<f64>]) -> f64,
+    ) -> Result<Interval, Error> {
+        for sample in samples {
+            self.check(sample)?;
+        }
+        let whole: Vec<Vec<f64>> = samples.iter().map(|sample| sample.to_vec()).collect();
+        let mut drawn = whole.clone();
         let replicates = self.repeated(|random| {
-            resample(a, &mut from_a, random);
-            resample(b, &mut from_b, random);
-            statistic(&from_a, &from_b)
+            for (sample, drawn) in whole.iter().zip(&mut drawn) {
+                resample(sample, drawn, random);
+            }
+            statistic(&drawn)
         })?;
-        Ok(self.percentiles(statistic(a, b), &replicates))
+        Ok(self.percentiles(statistic(&whole), &replicates))
     }
 
     /// The interval between the percentiles of replicates in ascending order.

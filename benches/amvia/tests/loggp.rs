@@ -4,10 +4,12 @@ mod common;
 #[path = "../../packet/tests/common/mod.rs"]
 mod kept;
 
+use std::sync::LazyLock;
+
 use common::{Server, TRANSPORTS, options};
 use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
 use jitterlab_amvia_suite::loggp::{
-    Block, Bulk, Estimates, Injected, LogGp, Observed, Paused, Report, Verdict, round_trip,
+    Block, Bulk, Estimates, Injected, LogGp, Observed, Paused, Report, Verdict, related,
 };
 use jitterlab_amvia_suite::{Error, Protocol};
 use jitterlab_base::units::{Bytes, Nanos};
@@ -82,7 +84,6 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
     let plain = Schedule {
         protocol,
         costs,
-        handler: 0.0,
         window: like.setting.window.into(),
         injected: None,
     };
@@ -138,7 +139,7 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
 }
 
 /// A report of a real run, whose lists are those of a whole measurement.
-fn like() -> Report {
+static LIKE: LazyLock<Report> = LazyLock::new(|| {
     let mut report = measured(Protocol::TwoWay, Transport::Shm, "like");
     let whole = LogGp::default();
     report.setting.window = 16;
@@ -148,25 +149,83 @@ fn like() -> Report {
     report.injected = whole.injected;
     report.pauses_ns = vec![5_000, 10_000, 20_000];
     report
+});
+
+fn of(all: &[Report], protocol: Protocol) -> Vec<&Report> {
+    let runs = all.iter();
+    runs.filter(|run| run.setting.protocol == protocol)
+        .collect()
+}
+
+/// An acknowledgement that costs less than a message, and a handler, are found in the runs of the other protocols.
+#[test]
+fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
+    for (send, ack, receive, handler) in [(60.0, 40.0, 55.0, 20.0), (400.0, 250.0, 700.0, 150.0)] {
+        let costs = Costs {
+            send,
+            ack,
+            receive,
+            latency: 30.0,
+            handler,
+        };
+        let all = Protocol::ALL.map(|protocol| of_schedule(&LIKE, protocol, costs, 0.5));
+        let relations = |protocol| related(protocol, |it| of(&all, it)).unwrap().unwrap();
+        for protocol in Protocol::ALL {
+            let found = relations(protocol);
+            let close = |found: f64, known: f64| (found - known).abs() < 0.01 * (send + receive);
+            assert!(
+                close(found.ack.unwrap().estimate, ack),
+                "{protocol}: {found:?}"
+            );
+            assert!(
+                close(found.handler.estimate, handler),
+                "{protocol}: {found:?}"
+            );
+            for identity in [found.interval, found.round_trip] {
+                assert_ne!(
+                    identity.verdict(),
+                    Verdict::Open,
+                    "{protocol}: {identity:?}"
+                );
+            }
+        }
+        // LogP has neither.
+        let amudp = Estimates::of(&of(&all, Protocol::Amudp)).unwrap().unwrap();
+        assert_eq!(amudp.identity.verdict(), Verdict::Open);
+    }
+    // Without the protocol that L and h are taken from there is nothing to hold it against.
+    let costs = Costs::log_p(60.0, 55.0, 30.0);
+    let alone = [of_schedule(&LIKE, Protocol::Amvia, costs, 0.5)];
+    assert_eq!(related(Protocol::Amvia, |it| of(&alone, it)).unwrap(), None);
+}
+
+/// A network that takes a message each 300 ns shows in bursts without computing, and is no cost of a send.
+#[test]
+fn a_send_costs_what_it_costs_beside_computing() {
+    let mut report = of_schedule(&LIKE, Protocol::TwoWay, Costs::log_p(60.0, 55.0, 30.0), 0.5);
+    for block in &mut report.blocks {
+        block.plain.send_ns = 300.0;
+        block.plain.interval_ns = 300.0;
+        for cost in &mut block.signature_ns[0] {
+            *cost = cost.max(300.0);
+        }
+    }
+    let found = Estimates::of(&[&report]).unwrap().unwrap();
+    assert!((found.send.estimate - 60.0).abs() < 2.0, "{found:?}");
+    assert_eq!(found.gap.seen().unwrap().estimate, 300.0);
 }
 
 #[test]
 fn costs_that_are_known_are_found_and_everything_closes() {
-    let like = like();
     let close = |a: f64, b: f64| (a - b).abs() < 0.02 * b;
     for (send, receive) in [(400.0, 700.0), (900.0, 300.0)] {
-        let costs = Costs {
-            send,
-            receive,
-            latency: 800.0,
-        };
-        let two_way = of_schedule(&like, Protocol::TwoWay, costs, 0.5);
-        for protocol in Protocol::ALL {
-            let report = of_schedule(&like, protocol, costs, 0.5);
-            let found = Estimates::of(&[&report]).unwrap().unwrap();
+        let costs = Costs::log_p(send, receive, 800.0);
+        let all = Protocol::ALL.map(|protocol| of_schedule(&LIKE, protocol, costs, 0.5));
+        for (protocol, report) in Protocol::ALL.into_iter().zip(&all) {
+            let found = Estimates::of(&[report]).unwrap().unwrap();
             assert!(close(found.send.estimate, send), "{protocol}: {found:?}");
             assert!(
-                close(found.receive.estimate, receive),
+                close(found.receive.seen().unwrap().estimate, receive),
                 "{protocol}: {found:?}"
             );
             assert!(
@@ -178,7 +237,10 @@ fn costs_that_are_known_are_found_and_everything_closes() {
                 "{found:?}"
             );
             assert_ne!(found.identity.verdict(), Verdict::Open, "{protocol}");
-            let trip = round_trip(&[&report], &[&two_way]).unwrap().unwrap();
+            let related = related(protocol, |protocol| of(&all, protocol))
+                .unwrap()
+                .unwrap();
+            let trip = related.round_trip;
             assert_eq!(trip.verdict(), Verdict::Closes, "{protocol}: {trip:?}");
             let wrong: Vec<_> = found
                 .shifts
@@ -192,14 +254,9 @@ fn costs_that_are_known_are_found_and_everything_closes() {
 
 #[test]
 fn what_cannot_be_seen_is_not_told_and_what_is_wrong_is_not_called_right() {
-    let like = like();
     // A frame is there before its send is over, and bytes cost nothing.
-    let costs = Costs {
-        send: 500.0,
-        receive: 600.0,
-        latency: -50.0,
-    };
-    let hidden = of_schedule(&like, Protocol::Amvia, costs, -1e-3);
+    let costs = Costs::log_p(500.0, 600.0, -50.0);
+    let hidden = of_schedule(&LIKE, Protocol::Amvia, costs, -1e-3);
     let found = Estimates::of(&[&hidden]).unwrap().unwrap();
     assert_eq!(found.latency.seen(), None);
     assert_eq!(found.gap.seen(), None);
@@ -215,10 +272,12 @@ fn what_cannot_be_seen_is_not_told_and_what_is_wrong_is_not_called_right() {
     assert_eq!(found.identity.verdict(), Verdict::Open);
 
     // A protocol that is taken for another one does not close.
-    let mut other = of_schedule(&like, Protocol::Amvia, costs, 0.0);
+    let mut other = of_schedule(&LIKE, Protocol::Amvia, costs, 0.0);
     other.setting.protocol = Protocol::TwoWay;
-    let two_way = of_schedule(&like, Protocol::TwoWay, costs, 0.0);
-    let trip = round_trip(&[&other], &[&two_way]).unwrap().unwrap();
+    let riding = of_schedule(&LIKE, Protocol::AmviaRiding, costs, 0.0);
+    let all = [other.clone(), riding];
+    let related = related(Protocol::TwoWay, |protocol| of(&all, protocol));
+    let trip = related.unwrap().unwrap().round_trip;
     assert_eq!(trip.verdict(), Verdict::Open, "{trip:?}");
 
     // A delay that moves half of what it had to is noticed.

@@ -19,7 +19,7 @@ pub struct Estimates {
     /// o_s.
     pub send: Interval,
     /// o_r.
-    pub receive: Interval,
+    pub receive: Visible,
     /// The time from one message to the next in a long burst: what the processor or the network allows.
     pub interval: Interval,
     /// The time from one request to the next, each after the reply to the one before.
@@ -30,10 +30,12 @@ pub struct Estimates {
     pub gap: Visible,
     /// G, for each byte.
     pub gap_per_byte: Visible,
-    /// The interval against the work of the processor with more of it.
+    /// The interval against the work of the processor with more of it, with the costs of LogP: where there are runs of other protocols,
+    /// [`super::related`] knows more.
     pub identity: Identity,
-    /// The schedule with these costs. Its L may be below 0, where a frame is there before the call that sends it is over, as on a
-    /// loopback. Where the interval is longer than the work of either processor, the target's handler makes the difference.
+    /// The schedule with these costs, one overhead for all sends. Its L may be below 0, where a frame is there before the call that sends
+    /// it is over, as on a loopback. Where the interval is longer than the work of either processor, the target's handler makes the
+    /// difference.
     pub schedule: Schedule,
     /// The times that delays have moved.
     pub shifts: Vec<Shift>,
@@ -170,23 +172,25 @@ impl Observed {
     }
 }
 
-/// The figures of a set of blocks.
-struct Figures {
-    send: f64,
-    interval: f64,
-    round_trip: f64,
-    costs: Costs,
+/// The figures of a set of blocks. Times in nanoseconds.
+pub(super) struct Figures {
+    /// The time that the frames of a transaction hold the initiator.
+    pub(super) work: f64,
+    pub(super) interval: f64,
+    pub(super) round_trip: f64,
+    /// The costs of LogP.
+    pub(super) costs: Costs,
     per_byte: f64,
 }
 
 /// Blocks of runs that were measured in the same way.
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     like: &'a Report,
     all: Vec<&'a Block>,
 }
 
 impl<'a> Blocks<'a> {
-    fn of(reports: &[&'a Report]) -> Option<Self> {
+    pub(super) fn of(reports: &[&'a Report]) -> Option<Self> {
         let like = *reports.first()?;
         let alike = reports.iter().filter(|report| {
             report.bursts == like.bursts
@@ -212,29 +216,38 @@ impl<'a> Blocks<'a> {
         (first < last).then_some([first, last])
     }
 
-    fn figures(&self, drawn: &[f64]) -> Figures {
+    pub(super) fn figures(&self, drawn: &[f64]) -> Figures {
         let each =
             |of: &dyn Fn(&Block) -> f64| median(drawn.iter().map(|&i| of(self.all[i as usize])));
-        let send = each(&|block| block.plain.send_ns);
+        let send = each(&|block| self.send(block));
         let round_trip = each(&|block| block.plain.round_trip_ns);
         let frames = self.protocol().at_initiator();
         let work = each(&|block| self.work(block));
-        let receive = (work - f64::from(frames.sends) * send) / f64::from(frames.receives);
-        let mut costs = Costs {
-            send,
-            receive,
-            latency: 0.0,
-        };
-        costs.latency = (round_trip - self.protocol().round_trip_overhead(&costs)) / 2.0;
+        let receive = (work - f64::from(frames.sends()) * send) / f64::from(frames.receives);
+        let mut costs = Costs::log_p(send, receive, 0.0);
+        costs.latency = (round_trip - self.protocol().round_trip(&costs)) / 2.0;
         let sizes = self.like.bulk.iter().map(|&size| size as f64);
         let bulk = (0..self.like.bulk.len()).map(|i| each(&|block| block.bulk[i].interval_ns));
         Figures {
-            send,
+            work,
             interval: each(&|block| block.plain.interval_ns),
             round_trip,
             costs,
             per_byte: slope(&sizes.zip(bulk).collect::<Vec<_>>()),
         }
+    }
+
+    /// The time that a send holds a processor: the least that a message of a burst costs beside its computing, where the window holds
+    /// the burst. Without computing the network may be what limits; after much, what the processor needs has left its caches.
+    fn send(&self, block: &Block) -> f64 {
+        let window = u64::from(self.like.setting.window);
+        let place = self.like.bursts.iter().rposition(|&burst| burst <= window);
+        let Some(place) = place else {
+            return f64::NAN;
+        };
+        let all = block.signature_ns.iter().zip(&self.like.computing_ns);
+        all.map(|(costs, &computing)| costs[place] - computing as f64)
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// The time that the frames of a transaction hold a processor that also computes: the least that a message costs beside
@@ -255,20 +268,14 @@ impl<'a> Blocks<'a> {
     }
 
     fn schedule(&self, figures: &Figures) -> Schedule {
-        let (protocol, costs) = (self.protocol(), figures.costs);
-        let is_longer = figures.interval > protocol.interval(&costs);
-        let handler = match is_longer {
-            true => figures.interval - protocol.at_target().work(&costs),
-            false => 0.0,
-        };
+        let (protocol, mut costs) = (self.protocol(), figures.costs);
+        if figures.interval > protocol.interval(&costs) {
+            costs.handler = figures.interval - protocol.at_target().work(&costs);
+            costs.latency += (figures.round_trip - protocol.round_trip(&costs)) / 2.0;
+        }
         Schedule {
             protocol,
-            costs: Costs {
-                // A round trip has one handler in it.
-                latency: costs.latency - handler / 2.0,
-                ..costs
-            },
-            handler,
+            costs,
             window: self.like.setting.window.into(),
             injected: None,
         }
@@ -289,7 +296,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    fn places(&self) -> Vec<f64> {
+    /// The numbers of all blocks, which a resample draws from.
+    pub(super) fn places(&self) -> Vec<f64> {
         (0..self.all.len()).map(|i| i as f64).collect()
     }
 
@@ -298,7 +306,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-const BOOTSTRAP: Bootstrap = Bootstrap {
+pub(super) const BOOTSTRAP: Bootstrap = Bootstrap {
     resamples: 1_000,
     confidence: 0.95,
     seed: 1,
@@ -316,6 +324,7 @@ impl Estimates {
         };
         let protocol = blocks.protocol();
         let interval = blocks.interval(|it| it.interval)?;
+        let receive = blocks.interval(|it| it.costs.receive)?;
         let latency = blocks.interval(|it| it.costs.latency)?;
         let per_byte = blocks.interval(|it| it.per_byte)?;
         let idle = blocks.interval(|it| it.interval - protocol.interval(&it.costs))?;
@@ -323,8 +332,8 @@ impl Estimates {
         let schedule = blocks.schedule(&all);
         Ok(Some(Estimates {
             blocks: blocks.all.len(),
-            send: blocks.interval(|it| it.send)?,
-            receive: blocks.interval(|it| it.costs.receive)?,
+            send: blocks.interval(|it| it.costs.send)?,
+            receive: Visible::of(receive, receive, 0.0),
             interval,
             round_trip: blocks.interval(|it| it.round_trip)?,
             latency: Visible::of(latency, latency, 0.0),
@@ -352,33 +361,6 @@ impl Estimates {
         let values: Vec<f64> = all.into_iter().map(of).collect();
         BOOTSTRAP.percentile(&values, |drawn| median(drawn.iter().copied()))
     }
-}
-
-/// The round trip of a protocol against what follows from its costs and the L of another protocol over the same transport, which
-/// `of_latency` are runs of: L is the transport's.
-///
-/// # Errors
-/// There are fewer than two blocks.
-pub fn round_trip(reports: &[&Report], of_latency: &[&Report]) -> Result<Option<Identity>, Error> {
-    let (Some(blocks), Some(other)) = (Blocks::of(reports), Blocks::of(of_latency)) else {
-        return Ok(None);
-    };
-    let protocol = blocks.protocol();
-    let expected = |own: &Figures, other: &Figures| {
-        protocol.round_trip_overhead(&own.costs) + 2.0 * other.costs.latency
-    };
-    let (own, others) = (blocks.places(), other.places());
-    let difference = BOOTSTRAP.percentile_of_two(&own, &others, |own, others| {
-        let (own, others) = (blocks.figures(own), other.figures(others));
-        own.round_trip - expected(&own, &others)
-    })?;
-    let (own, others) = (blocks.figures(&own), other.figures(&others));
-    Ok(Some(Identity {
-        formula: protocol.round_trip_formula(),
-        measured: own.round_trip,
-        expected: expected(&own, &others),
-        difference,
-    }))
 }
 
 /// True if the delay makes the initiator wait before it goes on. Its base is then measured after a pause as long. A burst waits under a

@@ -5,6 +5,7 @@
 
 mod estimate;
 mod measure;
+mod relations;
 pub mod schedule;
 mod text;
 
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cases::{Case, Setting};
 
-pub use estimate::{Estimates, Identity, Observable, Shift, Verdict, Visible, round_trip};
+pub use estimate::{Estimates, Identity, Observable, Shift, Verdict, Visible};
+pub use relations::{Related, related};
 pub use text::as_expected;
 
 /// The measurement that is made.

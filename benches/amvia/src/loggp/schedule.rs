@@ -1,8 +1,8 @@
 //! The times that follow from a protocol's schedule and the costs of its frames: two processors, and the time between them.
 //!
-//! Each end does one thing after the other: a send holds it for o_s, a receive for o_r; a frame is there L after its send is
-//! over. The end that answers sends its frames at once; the end that measures takes frames when it has no credit, or nothing else
-//! to do (Kaur, section 3.3.1: `AM_Request` polls if it has no credit).
+//! Each end does one thing after the other: the send of a message holds it for o_s, that of an acknowledgement for o_a, a receive
+//! for o_r, a handler for h; a frame is there L after its send is over. The end that answers sends its frames at once; the end that
+//! measures takes frames when it has no credit, or nothing else to do (Kaur, section 3.3.1: `AM_Request` polls if it has no credit).
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,33 @@ use jitterlab_injector::control::Mode;
 
 use crate::Protocol;
 
-/// The costs of a frame, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2).
+/// The costs of a frame, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2). LogP has one overhead for all sends, and no
+/// handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// o_s: the processor is held by a send.
+    /// o_s: the processor is held by the send of a message.
     pub send: f64,
+    /// o_a: it is held by the send of an acknowledgement.
+    pub ack: f64,
     /// o_r: it is held by a receive.
     pub receive: f64,
     /// L: from the end of the send to when the frame can be received.
     pub latency: f64,
+    /// h: the time of a request at the target beside o_r and what is sent for it, which is that of its handler.
+    pub handler: f64,
+}
+
+impl Costs {
+    /// The costs of LogP.
+    pub fn log_p(send: f64, receive: f64, latency: f64) -> Self {
+        Costs {
+            send,
+            ack: send,
+            receive,
+            latency,
+            handler: 0.0,
+        }
+    }
 }
 
 /// A delay at the end that measures: [`Mode::Spin`] and [`Mode::Pace`] of each frame that it sends, [`Mode::Defer`] of each that
@@ -38,8 +56,6 @@ pub struct Schedule {
     pub protocol: Protocol,
     /// The costs.
     pub costs: Costs,
-    /// The time of a request at the target beside o_r and what is sent for it: its handler, in nanoseconds.
-    pub handler: f64,
     /// Maximum number of transactions under way.
     pub window: usize,
     /// The delay that is injected, if there is one.
@@ -49,68 +65,92 @@ pub struct Schedule {
 /// Frames of a transaction at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
-    /// Frames that it sends.
-    pub sends: u32,
+    /// Messages that it sends.
+    pub messages: u32,
+    /// Acknowledgements that it sends.
+    pub acks: u32,
     /// Frames that it receives.
     pub receives: u32,
 }
 
 impl Frames {
+    /// Frames that it sends.
+    pub fn sends(self) -> u32 {
+        self.messages + self.acks
+    }
+
     /// The time that they hold a processor, in nanoseconds.
     pub fn work(self, costs: &Costs) -> f64 {
-        f64::from(self.sends) * costs.send + f64::from(self.receives) * costs.receive
+        f64::from(self.messages) * costs.send
+            + f64::from(self.acks) * costs.ack
+            + f64::from(self.receives) * costs.receive
     }
 }
 
 impl Protocol {
     /// The frames of a transaction at the end that requests.
     pub fn at_initiator(self) -> Frames {
-        let (sends, receives) = match self {
-            Protocol::Amvia => (1, 2),
-            Protocol::Amudp => (2, 1),
-            Protocol::AmviaRiding | Protocol::TwoWay => (1, 1),
+        let (acks, receives) = match self {
+            Protocol::Amvia => (0, 2),
+            Protocol::Amudp => (1, 1),
+            Protocol::AmviaRiding | Protocol::TwoWay => (0, 1),
         };
-        Frames { sends, receives }
+        Frames {
+            messages: 1,
+            acks,
+            receives,
+        }
     }
 
     /// The frames of a transaction at the end that answers.
     pub fn at_target(self) -> Frames {
-        let Frames { sends, receives } = self.at_initiator();
+        let initiator = self.at_initiator();
         Frames {
-            sends: receives,
-            receives: sends,
+            messages: 1,
+            acks: initiator.receives - 1,
+            receives: initiator.sends(),
         }
     }
 
     /// The time from one request to the next where each waits for the reply to the one before, in terms of the costs.
     pub fn round_trip_formula(self) -> &'static str {
         match self {
-            Protocol::Amvia | Protocol::Amudp => "2 o_s + 2 o_r + max(o_s, o_r) + 2 L",
-            Protocol::AmviaRiding | Protocol::TwoWay => "2 o_s + 2 o_r + 2 L",
+            Protocol::Amvia => "o_s + o_a + 2 o_r + max(o_s + h, o_r) + 2 L",
+            Protocol::Amudp => "o_s + o_a + 2 o_r + max(o_s, o_r) + h + 2 L",
+            Protocol::AmviaRiding | Protocol::TwoWay => "2 o_s + 2 o_r + h + 2 L",
         }
     }
 
     /// The time from one request to the next where many are under way, in terms of the costs.
     pub fn interval_formula(self) -> &'static str {
         match self {
-            Protocol::Amvia | Protocol::Amudp => "max(o_s + 2 o_r, 2 o_s + o_r)",
-            Protocol::AmviaRiding | Protocol::TwoWay => "o_s + o_r",
+            Protocol::Amvia => "max(o_s + 2 o_r, o_s + o_a + o_r + h)",
+            Protocol::Amudp => "max(o_s + o_a + o_r, o_s + 2 o_r + h)",
+            Protocol::AmviaRiding | Protocol::TwoWay => "o_s + o_r + h",
         }
     }
 
-    /// [`Protocol::round_trip_formula`] without its L, in nanoseconds.
-    pub fn round_trip_overhead(self, costs: &Costs) -> f64 {
+    /// [`Protocol::round_trip_formula`], in nanoseconds.
+    pub fn round_trip(self, costs: &Costs) -> f64 {
+        let Costs {
+            send,
+            ack,
+            receive,
+            latency,
+            handler,
+        } = *costs;
         let third = match self {
-            Protocol::Amvia | Protocol::Amudp => costs.send.max(costs.receive),
+            Protocol::Amvia => ack + (receive - send - handler).max(0.0),
+            Protocol::Amudp => ack + (receive - send).max(0.0),
             Protocol::AmviaRiding | Protocol::TwoWay => 0.0,
         };
-        2.0 * (costs.send + costs.receive) + third
+        2.0 * (send + receive + latency) + handler + third
     }
 
-    /// [`Protocol::interval_formula`] in nanoseconds: the work of the end that has more of it.
+    /// [`Protocol::interval_formula`], in nanoseconds: the work of the end that has more of it.
     pub fn interval(self, costs: &Costs) -> f64 {
-        let [initiator, target] = [self.at_initiator(), self.at_target()];
-        initiator.work(costs).max(target.work(costs))
+        let [initiator, target] = [self.at_initiator(), self.at_target()].map(|it| it.work(costs));
+        initiator.max(target + costs.handler)
     }
 }
 
@@ -148,6 +188,15 @@ enum Frame {
     Ack,
     Reply,
     ReplyAck,
+}
+
+impl Costs {
+    fn of_send(&self, frame: Frame) -> f64 {
+        match frame {
+            Frame::Request | Frame::Reply => self.send,
+            Frame::Ack | Frame::ReplyAck => self.ack,
+        }
+    }
 }
 
 /// Two processors: until when each is busy.
@@ -212,7 +261,7 @@ impl<'a> Ends<'a> {
             _ => {}
         }
         let costs = &self.schedule.costs;
-        self.initiator += costs.send;
+        self.initiator += costs.of_send(frame);
         self.answer(self.initiator + costs.latency, frame);
     }
 
@@ -221,14 +270,10 @@ impl<'a> Ends<'a> {
         let Schedule {
             protocol,
             costs,
-            handler,
             injected,
             ..
         } = self.schedule;
         self.target = self.target.max(at) + costs.receive;
-        if frame == Frame::Request {
-            self.target += handler;
-        }
         let deferred = match injected {
             Some(Injected {
                 mode: Mode::Defer,
@@ -242,7 +287,11 @@ impl<'a> Ends<'a> {
             _ => &[],
         };
         for &answer in answers {
-            self.target += costs.send;
+            // The acknowledgement goes before the handler begins.
+            if answer == Frame::Reply {
+                self.target += costs.handler;
+            }
+            self.target += costs.of_send(answer);
             let there = self.target + costs.latency + deferred;
             self.arrivals.push_back((there, answer));
         }
@@ -270,10 +319,13 @@ mod tests {
 
     fn costs() -> impl Strategy<Value = Costs> {
         let cost = || 50.0..5_000.0;
-        (cost(), cost(), 0.0..10_000.0).prop_map(|(send, receive, latency)| Costs {
+        let all = (cost(), cost(), cost(), 0.0..10_000.0, 0.0..5_000.0);
+        all.prop_map(|(send, ack, receive, latency, handler)| Costs {
             send,
+            ack,
             receive,
             latency,
+            handler,
         })
     }
 
@@ -281,7 +333,6 @@ mod tests {
         Schedule {
             protocol,
             costs,
-            handler: 0.0,
             window: 64,
             injected: None,
         }
@@ -296,9 +347,26 @@ mod tests {
         #[test]
         fn round_trips_are_those_of_the_formulas(costs in costs()) {
             for protocol in Protocol::ALL {
-                let formula = protocol.round_trip_overhead(&costs) + 2.0 * costs.latency;
+                let formula = protocol.round_trip(&costs);
                 let runs = schedule(protocol, costs).round_trip();
                 prop_assert!(close(runs, formula), "{protocol}: {runs}, {formula}");
+            }
+        }
+
+        /// With the costs of LogP they are those of Kaur, section 3.4.2, and of the docs.
+        #[test]
+        fn without_handlers_and_with_one_overhead_they_are_those_of_log_p(send in 50.0..5_000.0, receive in 50.0..5_000.0, latency in 0.0..10_000.0) {
+            let costs = Costs::log_p(send, receive, latency);
+            let two = 2.0 * (send + receive + latency);
+            for protocol in Protocol::ALL {
+                let (round_trip, interval) = match protocol {
+                    Protocol::Amvia | Protocol::Amudp => {
+                        (two + send.max(receive), (send + 2.0 * receive).max(2.0 * send + receive))
+                    }
+                    Protocol::AmviaRiding | Protocol::TwoWay => (two, send + receive),
+                };
+                prop_assert!(close(protocol.round_trip(&costs), round_trip), "{protocol}");
+                prop_assert!(close(protocol.interval(&costs), interval), "{protocol}");
             }
         }
 
@@ -344,7 +412,7 @@ mod tests {
                 let plain = schedule(protocol, costs);
                 let with = |mode| Schedule { injected: Some(Injected { mode, delay }), ..plain };
                 let shift = |mode, of: fn(&Schedule) -> f64| of(&with(mode)) - of(&plain);
-                let sends = f64::from(protocol.at_initiator().sends);
+                let sends = f64::from(protocol.at_initiator().sends());
                 prop_assert!(close(shift(Mode::Spin, |it| it.burst(8, 0.0)), delay));
                 prop_assert!(close(shift(Mode::Defer, |it| it.burst(8, 0.0)), 0.0));
                 prop_assert!(close(shift(Mode::Defer, Schedule::round_trip), delay));
@@ -359,7 +427,7 @@ mod tests {
             for protocol in Protocol::ALL {
                 let plain = schedule(protocol, costs);
                 let paced = Schedule { injected: Some(Injected { mode: Mode::Pace, delay }), ..plain };
-                let least = f64::from(protocol.at_initiator().sends) * delay;
+                let least = f64::from(protocol.at_initiator().sends()) * delay;
                 let (interval, without) = (paced.interval(0.0), plain.interval(0.0));
                 prop_assert!(interval >= 0.99 * without);
                 prop_assert!(interval >= 0.99 * least);

@@ -40,7 +40,7 @@ impl Text for Estimates {
         };
         let parameters = [
             ("o_s", seen(self.send)),
-            ("o_r", seen(self.receive)),
+            ("o_r", visible(self.receive)),
             ("L", visible(self.latency)),
             ("g", visible(self.gap)),
             ("G, a byte", visible(self.gap_per_byte)),
@@ -52,7 +52,7 @@ impl Text for Estimates {
         let mut parts = vec![
             table(["parameter", "estimate", "95 %"], rows),
             Part::Line(format!(
-                "interval = {}: measured {}, expected {}, difference {} ({}): {}",
+                "interval = {}, with o_a = o_s and h = 0: measured {}, expected {}, difference {} ({}): {}",
                 identity.formula,
                 show::time(identity.measured),
                 show::time(identity.expected),

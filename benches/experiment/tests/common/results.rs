@@ -99,12 +99,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
     let setting = amvia_setting(transport, protocol);
     let plain = Schedule {
         protocol,
-        costs: Costs {
-            send: 500.0,
-            receive: 700.0,
-            latency: 400.0,
-        },
-        handler: 0.0,
+        costs: Costs::log_p(500.0, 700.0, 400.0),
         window: setting.window.into(),
         injected: None,
     };

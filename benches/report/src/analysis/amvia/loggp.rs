@@ -1,8 +1,7 @@
 //! The costs of a frame: table 3.1 of Kaur for each way, what has to hold between the parameters, and what delays have moved.
 
-use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::loggp::{
-    self, Estimates, Report, Verdict, Visible, as_expected, round_trip,
+    self, Estimates, Related, Report, Verdict, Visible, as_expected, related,
 };
 use jitterlab_base::show;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
@@ -25,7 +24,11 @@ pub struct Costs {
     /// o_s.
     pub send_ns: Estimate,
     /// o_r.
-    pub receive_ns: Estimate,
+    pub receive_ns: Option<Estimate>,
+    /// o_a, as the other protocols of the transport give it.
+    pub ack_ns: Option<Estimate>,
+    /// h, as another protocol gives it.
+    pub handler_ns: Option<Estimate>,
     /// L.
     pub latency_ns: Option<Estimate>,
     /// g.
@@ -133,17 +136,21 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
         let Some(estimates) = Estimates::of(&reports).map_err(failed)? else {
             continue;
         };
-        found
-            .identities
-            .push(identity(&way, "interval", &estimates.identity));
-        let other = Way {
-            protocol: reference(way.protocol),
-            ..way.clone()
-        };
-        let trip = round_trip(&reports, &of_way(done, &other)).map_err(failed)?;
-        found
-            .identities
-            .extend(trip.map(|trip| identity(&way, "round trip", &trip)));
+        let related = related(way.protocol, |protocol| {
+            let other = Way {
+                protocol,
+                ..way.clone()
+            };
+            of_way(done, &other)
+        })
+        .map_err(failed)?;
+        found.identities.extend(match &related {
+            Some(related) => vec![
+                identity(&way, "interval", &related.interval),
+                identity(&way, "round trip", &related.round_trip),
+            ],
+            None => vec![identity(&way, "interval", &estimates.identity)],
+        });
         found
             .moved
             .extend(estimates.shifts.iter().map(|shift| Moved {
@@ -158,21 +165,15 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
         found
             .signatures
             .push(signature(&way, &reports, &estimates).map_err(failed)?);
-        found.costs.push(Costs::of(way.clone(), &estimates));
+        found
+            .costs
+            .push(Costs::of(way.clone(), &estimates, related.as_ref()));
     }
     Ok(found)
 }
 
 fn of_way<'a>(done: &[&'a RunRecord], way: &Way) -> Vec<&'a Report> {
     way.runs(done).into_iter().filter_map(report).collect()
-}
-
-/// L is the transport's: it is taken from two-way, and that of two-way from the protocol that has the same schedule.
-fn reference(protocol: Protocol) -> Protocol {
-    match protocol {
-        Protocol::TwoWay => Protocol::AmviaRiding,
-        _ => Protocol::TwoWay,
-    }
 }
 
 fn identity(way: &Way, time: &'static str, identity: &loggp::Identity) -> Identity {
@@ -224,14 +225,16 @@ fn signature(
 }
 
 impl Costs {
-    fn of(way: Way, estimates: &Estimates) -> Self {
+    fn of(way: Way, estimates: &Estimates, related: Option<&Related>) -> Self {
         let seen = |visible: Visible| visible.seen().map(Estimate::from);
         let known = |interval: Interval| Estimate::from(interval);
         Costs {
             way,
             blocks: estimates.blocks,
             send_ns: known(estimates.send),
-            receive_ns: known(estimates.receive),
+            receive_ns: seen(estimates.receive),
+            ack_ns: related.and_then(|it| it.ack).map(Estimate::from),
+            handler_ns: related.map(|it| it.handler.into()),
             latency_ns: seen(estimates.latency),
             gap_ns: seen(estimates.gap),
             gap_per_byte_ns: seen(estimates.gap_per_byte),
@@ -264,6 +267,11 @@ fn or_hidden(estimate: Option<Estimate>) -> Value {
     estimate.map_or(Value::Text("not visible".into()), micros)
 }
 
+/// A parameter in microseconds, or nothing, where the protocols that give it were not measured.
+fn or_unknown(estimate: Option<Estimate>) -> Value {
+    estimate.map_or(Value::Missing, micros)
+}
+
 impl Row for Costs {
     const ID: &'static str = "loggp";
     const TITLE: &'static str = "LogGP of active messages (Kaur, table 3.1)";
@@ -285,7 +293,21 @@ impl Row for Costs {
                 "receive_us",
                 "o_r, µs",
                 "receive overhead in microseconds, 95 % interval over blocks",
-                |row: &Costs| micros(row.receive_ns),
+                |row: &Costs| or_hidden(row.receive_ns),
+            )
+            .of_estimates(),
+            column(
+                "ack_us",
+                "o_a, µs",
+                "send overhead of an acknowledgement in microseconds, from amudp and another protocol, 95 % interval over blocks",
+                |row: &Costs| or_unknown(row.ack_ns),
+            )
+            .of_estimates(),
+            column(
+                "handler_us",
+                "h, µs",
+                "time of a handler in microseconds, from another protocol, 95 % interval over blocks",
+                |row: &Costs| or_unknown(row.handler_ns),
             )
             .of_estimates(),
             column(
@@ -342,7 +364,7 @@ impl Row for Identity {
             column(
                 "formula",
                 "By the schedule",
-                "the time in terms of the costs; L is that of another protocol over the same transport",
+                "the time in terms of the costs; o_a, h and L are those of other protocols over the same transport; where these were not measured, o_a = o_s and h = 0",
                 |row: &Identity| Value::Text(row.formula.into()),
             ),
             column(
