@@ -160,11 +160,16 @@ fn of(all: &[Report], protocol: Protocol) -> Vec<&Report> {
 /// An acknowledgement that costs less than a message, and a handler, are found in the runs of the other protocols.
 #[test]
 fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
-    for (send, ack, receive, handler) in [(60.0, 40.0, 55.0, 20.0), (400.0, 250.0, 700.0, 150.0)] {
+    for (send, receive, ack_send, ack_receive, handler) in [
+        (60.0, 80.0, 30.0, 65.0, 0.0),
+        (60.0, 55.0, 60.0, 35.0, 20.0),
+        (400.0, 700.0, 250.0, 500.0, 150.0),
+    ] {
         let costs = Costs {
             send,
-            ack,
             receive,
+            ack_send,
+            ack_receive,
             latency: 30.0,
             handler,
         };
@@ -174,14 +179,28 @@ fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
             let found = relations(protocol);
             let close = |found: f64, known: f64| (found - known).abs() < 0.01 * (send + receive);
             assert!(
-                close(found.ack.unwrap().estimate, ack),
-                "{protocol}: {found:?}"
-            );
-            assert!(
                 close(found.handler.estimate, handler),
                 "{protocol}: {found:?}"
             );
-            for identity in [found.interval, found.round_trip] {
+            let target_limits = ack_receive + handler > ack_send;
+            let has_acks = matches!(protocol, Protocol::Amvia | Protocol::Amudp);
+            let acks = [found.ack_send, found.ack_receive];
+            assert_eq!(acks.map(|it| it.is_some()), [has_acks; 2], "{protocol}");
+            if let [Some(sent), Some(received)] = acks {
+                assert!(close(sent.estimate, ack_send), "{protocol}: {found:?}");
+                // Of amudp it is a bound where the initiator limits.
+                let is_bound = protocol == Protocol::Amudp && !target_limits;
+                let is_above = is_bound && received.estimate >= ack_receive;
+                let is_right = close(received.estimate, ack_receive) || is_above;
+                assert!(is_right, "{protocol}: {found:?}");
+            }
+            // Where the target of amudp limits, a_r comes from the interval, which then shows nothing else.
+            assert_eq!(
+                found.interval.is_none(),
+                protocol == Protocol::Amudp && target_limits,
+                "{protocol}: {found:?}"
+            );
+            for identity in found.interval.iter().chain([&found.round_trip]) {
                 assert_ne!(
                     identity.verdict(),
                     Verdict::Open,
@@ -189,9 +208,10 @@ fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
                 );
             }
         }
-        // LogP has neither.
+        // LogP has neither, which shows where they limit.
         let amudp = Estimates::of(&of(&all, Protocol::Amudp)).unwrap().unwrap();
-        assert_eq!(amudp.identity.verdict(), Verdict::Open);
+        let is_open = amudp.identity.verdict() == Verdict::Open;
+        assert_eq!(is_open, ack_receive + handler > ack_send);
     }
     // Without the protocol that L and h are taken from there is nothing to hold it against.
     let costs = Costs::log_p(60.0, 55.0, 30.0);

@@ -131,7 +131,7 @@ impl End {
 /// The frames of a transaction at the end that measures, in nanoseconds.
 fn frames(protocol: Protocol) -> u64 {
     let frames = protocol.at_initiator();
-    SEND * u64::from(frames.sends()) + RECEIPT * u64::from(frames.receives)
+    SEND * u64::from(frames.sends()) + RECEIPT * u64::from(frames.receives())
 }
 
 /// Times are counted in ticks of the clock, which are not whole nanoseconds.

@@ -33,7 +33,7 @@ pub struct Estimates {
     /// The interval against the work of the processor with more of it, with the costs of LogP: where there are runs of other protocols,
     /// [`super::related`] knows more.
     pub identity: Identity,
-    /// The schedule with these costs, one overhead for all sends. Its L may be below 0, where a frame is there before the call that sends
+    /// The schedule with these costs, and those of messages for acknowledgements. Its L may be below 0, where a frame is there before the call that sends
     /// it is over, as on a loopback. Where the interval is longer than the work of either processor, the target's handler makes the
     /// difference.
     pub schedule: Schedule,
@@ -95,7 +95,7 @@ pub struct Shift {
 }
 
 /// The share that measurements may be off by.
-const TOLERANCE: f64 = 0.05;
+pub(super) const TOLERANCE: f64 = 0.05;
 
 /// Whether an identity holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,7 +223,7 @@ impl<'a> Blocks<'a> {
         let round_trip = each(&|block| block.plain.round_trip_ns);
         let frames = self.protocol().at_initiator();
         let work = each(&|block| self.work(block));
-        let receive = (work - f64::from(frames.sends()) * send) / f64::from(frames.receives);
+        let receive = (work - f64::from(frames.sends()) * send) / f64::from(frames.receives());
         let mut costs = Costs::log_p(send, receive, 0.0);
         costs.latency = (round_trip - self.protocol().round_trip(&costs)) / 2.0;
         let sizes = self.like.bulk.iter().map(|&size| size as f64);

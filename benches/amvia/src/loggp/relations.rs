@@ -1,12 +1,12 @@
 //! What has to hold between the parameters of one protocol and those of the others over the same transport.
 //!
-//! L, the time of a handler and the cost of an acknowledgement belong to the transport and the library, not to a protocol. So they
-//! are taken from other protocols, and the times of this one follow from them and from its own o_s and o_r.
+//! L, the time of a handler and the costs of a message belong to the transport and the library, not to a protocol. So they are taken
+//! from a protocol without acknowledgements, and what acknowledgements cost is seen beside them.
 
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::Interval;
 
-use super::estimate::{BOOTSTRAP, Blocks, Figures};
+use super::estimate::{BOOTSTRAP, Blocks, Figures, TOLERANCE};
 use super::schedule::Costs;
 use super::{Identity, Report};
 use crate::Protocol;
@@ -14,12 +14,14 @@ use crate::Protocol;
 /// The costs that other protocols give, and the times that follow from them. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
-    /// o_a. None: it is taken as o_s, since nothing of `amudp` was measured.
-    pub ack: Option<Interval>,
+    /// a_s, if the protocol has acknowledgements. Of `amvia` it is that of `amudp`; it is taken as o_s if nothing of that was measured.
+    pub ack_send: Option<Interval>,
+    /// a_r, if the protocol has acknowledgements. Of `amudp` it is what its interval leaves for it: a bound where the initiator limits.
+    pub ack_receive: Option<Interval>,
     /// h.
     pub handler: Interval,
-    /// The time from one message to the next in a long burst.
-    pub interval: Identity,
+    /// The time from one message to the next in a long burst. None: a_r comes from it.
+    pub interval: Option<Identity>,
     /// The time from one request to the next, each after the reply to the one before.
     pub round_trip: Identity,
 }
@@ -45,39 +47,47 @@ pub fn related<'a>(
     let (Some(own), Some(other)) = (blocks(protocol), blocks(reference(protocol))) else {
         return Ok(None);
     };
-    let acks = blocks(Protocol::Amudp);
-    let mut places = vec![own.places(), other.places()];
-    // A resample draws the blocks of each protocol once, also where one counts twice.
-    let of_acks = match protocol {
-        Protocol::Amudp => 0,
-        _ => places.len(),
+    let amudp = match protocol {
+        Protocol::Amvia => blocks(Protocol::Amudp),
+        _ => None,
     };
-    if of_acks > 0 {
-        places.extend(acks.as_ref().map(Blocks::places));
-    }
+    let mut places = vec![own.places(), other.places()];
+    places.extend(amudp.as_ref().map(Blocks::places));
     let samples: Vec<&[f64]> = places.iter().map(Vec::as_slice).collect();
     let of = |drawn: &[Vec<f64>]| {
         let (own, other) = (own.figures(&drawn[0]), other.figures(&drawn[1]));
-        let acks = acks.as_ref().map(|acks| acks.figures(&drawn[of_acks]));
-        let costs = costs(protocol, &own, &other, acks.as_ref());
+        let amudp = amudp.as_ref().map(|amudp| amudp.figures(&drawn[2]));
+        let costs = costs(protocol, &own, &other, amudp.as_ref());
         (own, costs)
     };
     let bootstrap = |of: &dyn Fn(&[Vec<f64>]) -> f64| BOOTSTRAP.percentile_of_each(&samples, of);
+    let acks = |part: &dyn Fn(&Costs) -> f64| match protocol {
+        Protocol::Amvia | Protocol::Amudp => bootstrap(&|drawn| part(&of(drawn).1)).map(Some),
+        Protocol::AmviaRiding | Protocol::TwoWay => Ok(None),
+    };
     let (all, expected) = of(&places);
+    // a_r of amudp comes from the interval, so that its target cannot be held against it.
+    let interval = |costs: &Costs| match protocol {
+        Protocol::Amudp => protocol.at_initiator().work(costs),
+        _ => protocol.interval(costs),
+    };
+    let gives_ack_receive =
+        protocol == Protocol::Amudp && all.interval > (1.0 + TOLERANCE) * interval(&expected);
     Ok(Some(Related {
-        ack: match acks {
-            Some(_) => Some(bootstrap(&|drawn| of(drawn).1.ack)?),
-            None => None,
-        },
+        ack_send: acks(&|costs| costs.ack_send)?,
+        ack_receive: acks(&|costs| costs.ack_receive)?,
         handler: bootstrap(&|drawn| of(drawn).1.handler)?,
-        interval: Identity {
-            formula: protocol.interval_formula(),
-            measured: all.interval,
-            expected: protocol.interval(&expected),
-            difference: bootstrap(&|drawn| {
-                let (own, costs) = of(drawn);
-                own.interval - protocol.interval(&costs)
-            })?,
+        interval: match gives_ack_receive {
+            true => None,
+            false => Some(Identity {
+                formula: protocol.interval_formula(),
+                measured: all.interval,
+                expected: interval(&expected),
+                difference: bootstrap(&|drawn| {
+                    let (own, costs) = of(drawn);
+                    own.interval - interval(&costs)
+                })?,
+            }),
         },
         round_trip: Identity {
             formula: protocol.round_trip_formula(),
@@ -91,22 +101,32 @@ pub fn related<'a>(
     }))
 }
 
-/// The costs of a protocol: its own o_s and o_r; L and h of `other`, whose transactions have two frames; and o_a of `amudp`, whose
-/// initiator acknowledges beside sending a request and receiving a reply.
+/// The costs of a protocol: its own o_s; L, h and, for its messages, o_r of `other`, which has no acknowledgements; and what is left
+/// for acknowledgements.
 fn costs(protocol: Protocol, own: &Figures, other: &Figures, amudp: Option<&Figures>) -> Costs {
     let Costs { send, receive, .. } = other.costs;
     let handler = (other.interval - send - receive).max(0.0);
-    let ack = amudp.map(|amudp| (amudp.work - amudp.costs.send - receive).max(0.0));
-    Costs {
-        send: own.costs.send,
-        ack: ack.unwrap_or(own.costs.send),
-        receive: match protocol {
-            // Its own has the difference between o_s and o_a in it.
-            Protocol::Amudp => receive,
-            _ => own.costs.receive,
-        },
+    let left = |time: f64, of: &Figures| (time - of.costs.send - receive).max(0.0);
+    let plain = Costs {
         // A round trip has one handler in it.
         latency: other.costs.latency - handler / 2.0,
         handler,
+        ..Costs::log_p(own.costs.send, receive, 0.0)
+    };
+    match protocol {
+        Protocol::Amvia => Costs {
+            ack_send: amudp.map_or(plain.send, |amudp| left(amudp.work, amudp)),
+            ack_receive: left(own.work, own),
+            ..plain
+        },
+        Protocol::Amudp => Costs {
+            ack_send: left(own.work, own),
+            ack_receive: left(own.interval - handler, own),
+            ..plain
+        },
+        Protocol::AmviaRiding | Protocol::TwoWay => Costs {
+            receive: own.costs.receive,
+            ..plain
+        },
     }
 }

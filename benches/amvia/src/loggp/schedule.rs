@@ -1,8 +1,9 @@
 //! The times that follow from a protocol's schedule and the costs of its frames: two processors, and the time between them.
 //!
-//! Each end does one thing after the other: the send of a message holds it for o_s, that of an acknowledgement for o_a, a receive
-//! for o_r, a handler for h; a frame is there L after its send is over. The end that answers sends its frames at once; the end that
-//! measures takes frames when it has no credit, or nothing else to do (Kaur, section 3.3.1: `AM_Request` polls if it has no credit).
+//! Each end does one thing after the other: the send of a message holds it for o_s and a receive for o_r, those of an acknowledgement
+//! for a_s and a_r, a handler for h; a frame is there L after its send is over. The end that answers sends its frames at once; the end
+//! that measures takes frames when it has no credit, or nothing else to do (Kaur, section 3.3.1: `AM_Request` polls if it has no
+//! credit).
 
 use std::collections::VecDeque;
 
@@ -10,16 +11,18 @@ use jitterlab_injector::control::Mode;
 
 use crate::Protocol;
 
-/// The costs of a frame, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2). LogP has one overhead for all sends, and no
-/// handler.
+/// The costs of a frame, in nanoseconds (LogP: Culler et al. 1993; Kaur, section 3.4.2). LogP has one overhead for all sends and one
+/// for all receives, and no handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// o_s: the processor is held by the send of a message.
     pub send: f64,
-    /// o_a: it is held by the send of an acknowledgement.
-    pub ack: f64,
-    /// o_r: it is held by a receive.
+    /// o_r: it is held by the receive of a message.
     pub receive: f64,
+    /// a_s: it is held by the send of an acknowledgement.
+    pub ack_send: f64,
+    /// a_r: it is held by the receive of an acknowledgement.
+    pub ack_receive: f64,
     /// L: from the end of the send to when the frame can be received.
     pub latency: f64,
     /// h: the time of a request at the target beside o_r and what is sent for it, which is that of its handler.
@@ -31,8 +34,9 @@ impl Costs {
     pub fn log_p(send: f64, receive: f64, latency: f64) -> Self {
         Costs {
             send,
-            ack: send,
             receive,
+            ack_send: send,
+            ack_receive: receive,
             latency,
             handler: 0.0,
         }
@@ -62,61 +66,59 @@ pub struct Schedule {
     pub injected: Option<Injected>,
 }
 
-/// Frames of a transaction at one end.
+/// Acknowledgements of a transaction at one end, beside the message that it sends and the one that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frames {
-    /// Messages that it sends.
-    pub messages: u32,
+pub struct Acks {
     /// Acknowledgements that it sends.
-    pub acks: u32,
-    /// Frames that it receives.
-    pub receives: u32,
+    pub sent: u32,
+    /// Acknowledgements that it receives.
+    pub received: u32,
 }
 
-impl Frames {
-    /// Frames that it sends.
+impl Acks {
+    /// Frames that the end sends.
     pub fn sends(self) -> u32 {
-        self.messages + self.acks
+        1 + self.sent
     }
 
-    /// The time that they hold a processor, in nanoseconds.
+    /// Frames that it receives.
+    pub fn receives(self) -> u32 {
+        1 + self.received
+    }
+
+    /// The time that its frames hold a processor, in nanoseconds.
     pub fn work(self, costs: &Costs) -> f64 {
-        f64::from(self.messages) * costs.send
-            + f64::from(self.acks) * costs.ack
-            + f64::from(self.receives) * costs.receive
+        let acks =
+            f64::from(self.sent) * costs.ack_send + f64::from(self.received) * costs.ack_receive;
+        costs.send + costs.receive + acks
     }
 }
 
 impl Protocol {
-    /// The frames of a transaction at the end that requests.
-    pub fn at_initiator(self) -> Frames {
-        let (acks, receives) = match self {
-            Protocol::Amvia => (0, 2),
-            Protocol::Amudp => (1, 1),
-            Protocol::AmviaRiding | Protocol::TwoWay => (0, 1),
+    /// The acknowledgements of a transaction at the end that requests.
+    pub fn at_initiator(self) -> Acks {
+        let (sent, received) = match self {
+            Protocol::Amvia => (0, 1),
+            Protocol::Amudp => (1, 0),
+            Protocol::AmviaRiding | Protocol::TwoWay => (0, 0),
         };
-        Frames {
-            messages: 1,
-            acks,
-            receives,
-        }
+        Acks { sent, received }
     }
 
-    /// The frames of a transaction at the end that answers.
-    pub fn at_target(self) -> Frames {
-        let initiator = self.at_initiator();
-        Frames {
-            messages: 1,
-            acks: initiator.receives - 1,
-            receives: initiator.sends(),
+    /// The acknowledgements of a transaction at the end that answers.
+    pub fn at_target(self) -> Acks {
+        let Acks { sent, received } = self.at_initiator();
+        Acks {
+            sent: received,
+            received: sent,
         }
     }
 
     /// The time from one request to the next where each waits for the reply to the one before, in terms of the costs.
     pub fn round_trip_formula(self) -> &'static str {
         match self {
-            Protocol::Amvia => "o_s + o_a + 2 o_r + max(o_s + h, o_r) + 2 L",
-            Protocol::Amudp => "o_s + o_a + 2 o_r + max(o_s, o_r) + h + 2 L",
+            Protocol::Amvia => "o_s + a_s + 2 o_r + max(o_s + h, a_r) + 2 L",
+            Protocol::Amudp => "o_s + a_s + 2 o_r + max(o_s, a_r) + h + 2 L",
             Protocol::AmviaRiding | Protocol::TwoWay => "2 o_s + 2 o_r + h + 2 L",
         }
     }
@@ -124,27 +126,22 @@ impl Protocol {
     /// The time from one request to the next where many are under way, in terms of the costs.
     pub fn interval_formula(self) -> &'static str {
         match self {
-            Protocol::Amvia => "max(o_s + 2 o_r, o_s + o_a + o_r + h)",
-            Protocol::Amudp => "max(o_s + o_a + o_r, o_s + 2 o_r + h)",
+            Protocol::Amvia => "o_s + o_r + max(a_r, a_s + h)",
+            Protocol::Amudp => "o_s + o_r + max(a_s, a_r + h)",
             Protocol::AmviaRiding | Protocol::TwoWay => "o_s + o_r + h",
         }
     }
 
     /// [`Protocol::round_trip_formula`], in nanoseconds.
     pub fn round_trip(self, costs: &Costs) -> f64 {
-        let Costs {
-            send,
-            ack,
-            receive,
-            latency,
-            handler,
-        } = *costs;
         let third = match self {
-            Protocol::Amvia => ack + (receive - send - handler).max(0.0),
-            Protocol::Amudp => ack + (receive - send).max(0.0),
+            Protocol::Amvia => {
+                costs.ack_send + (costs.ack_receive - costs.send - costs.handler).max(0.0)
+            }
+            Protocol::Amudp => costs.ack_send + (costs.ack_receive - costs.send).max(0.0),
             Protocol::AmviaRiding | Protocol::TwoWay => 0.0,
         };
-        2.0 * (send + receive + latency) + handler + third
+        2.0 * (costs.send + costs.receive + costs.latency) + costs.handler + third
     }
 
     /// [`Protocol::interval_formula`], in nanoseconds: the work of the end that has more of it.
@@ -194,7 +191,14 @@ impl Costs {
     fn of_send(&self, frame: Frame) -> f64 {
         match frame {
             Frame::Request | Frame::Reply => self.send,
-            Frame::Ack | Frame::ReplyAck => self.ack,
+            Frame::Ack | Frame::ReplyAck => self.ack_send,
+        }
+    }
+
+    fn of_receive(&self, frame: Frame) -> f64 {
+        match frame {
+            Frame::Request | Frame::Reply => self.receive,
+            Frame::Ack | Frame::ReplyAck => self.ack_receive,
         }
     }
 }
@@ -273,7 +277,7 @@ impl<'a> Ends<'a> {
             injected,
             ..
         } = self.schedule;
-        self.target = self.target.max(at) + costs.receive;
+        self.target = self.target.max(at) + costs.of_receive(frame);
         let deferred = match injected {
             Some(Injected {
                 mode: Mode::Defer,
@@ -300,7 +304,8 @@ impl<'a> Ends<'a> {
     /// The initiator takes frames until one is a reply.
     fn wait_for_reply(&mut self) {
         while let Some((there, frame)) = self.arrivals.pop_front() {
-            self.initiator = self.initiator.max(there) + self.schedule.costs.receive;
+            let takes = self.schedule.costs.of_receive(frame);
+            self.initiator = self.initiator.max(there) + takes;
             if frame == Frame::Reply {
                 if self.schedule.protocol == Protocol::Amudp {
                     self.send(Frame::ReplyAck);
@@ -319,13 +324,17 @@ mod tests {
 
     fn costs() -> impl Strategy<Value = Costs> {
         let cost = || 50.0..5_000.0;
-        let all = (cost(), cost(), cost(), 0.0..10_000.0, 0.0..5_000.0);
-        all.prop_map(|(send, ack, receive, latency, handler)| Costs {
-            send,
-            ack,
-            receive,
-            latency,
-            handler,
+        let overheads = (cost(), cost(), cost(), cost());
+        (overheads, 0.0..10_000.0, 0.0..5_000.0).prop_map(|(overheads, latency, handler)| {
+            let (send, receive, ack_send, ack_receive) = overheads;
+            Costs {
+                send,
+                receive,
+                ack_send,
+                ack_receive,
+                latency,
+                handler,
+            }
         })
     }
 
@@ -375,7 +384,7 @@ mod tests {
         fn a_pause_hides_what_the_target_does_beside_it(costs in costs()) {
             for protocol in Protocol::ALL {
                 let hidden = match protocol {
-                    Protocol::Amudp => (costs.receive - costs.send).max(0.0),
+                    Protocol::Amudp => (costs.ack_receive - costs.send).max(0.0),
                     _ => 0.0,
                 };
                 let schedule = schedule(protocol, costs);

@@ -52,7 +52,7 @@ impl Text for Estimates {
         let mut parts = vec![
             table(["parameter", "estimate", "95 %"], rows),
             Part::Line(format!(
-                "interval = {}, with o_a = o_s and h = 0: measured {}, expected {}, difference {} ({}): {}",
+                "interval = {}, with a_s = o_s, a_r = o_r and h = 0: measured {}, expected {}, difference {} ({}): {}",
                 identity.formula,
                 show::time(identity.measured),
                 show::time(identity.expected),

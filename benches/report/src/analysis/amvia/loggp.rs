@@ -25,8 +25,10 @@ pub struct Costs {
     pub send_ns: Estimate,
     /// o_r.
     pub receive_ns: Option<Estimate>,
-    /// o_a, as the other protocols of the transport give it.
-    pub ack_ns: Option<Estimate>,
+    /// a_s, if the protocol has acknowledgements, as another one gives it.
+    pub ack_send_ns: Option<Estimate>,
+    /// a_r, if the protocol has acknowledgements.
+    pub ack_receive_ns: Option<Estimate>,
     /// h, as another protocol gives it.
     pub handler_ns: Option<Estimate>,
     /// L.
@@ -144,13 +146,16 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
             of_way(done, &other)
         })
         .map_err(failed)?;
-        found.identities.extend(match &related {
-            Some(related) => vec![
-                identity(&way, "interval", &related.interval),
-                identity(&way, "round trip", &related.round_trip),
-            ],
-            None => vec![identity(&way, "interval", &estimates.identity)],
-        });
+        let interval = match &related {
+            Some(related) => related.interval.as_ref(),
+            None => Some(&estimates.identity),
+        };
+        let trip = related.as_ref().map(|related| &related.round_trip);
+        let all = [("interval", interval), ("round trip", trip)];
+        found.identities.extend(
+            all.into_iter()
+                .filter_map(|(time, it)| Some(identity(&way, time, it?))),
+        );
         found
             .moved
             .extend(estimates.shifts.iter().map(|shift| Moved {
@@ -233,7 +238,8 @@ impl Costs {
             blocks: estimates.blocks,
             send_ns: known(estimates.send),
             receive_ns: seen(estimates.receive),
-            ack_ns: related.and_then(|it| it.ack).map(Estimate::from),
+            ack_send_ns: related.and_then(|it| it.ack_send).map(Estimate::from),
+            ack_receive_ns: related.and_then(|it| it.ack_receive).map(Estimate::from),
             handler_ns: related.map(|it| it.handler.into()),
             latency_ns: seen(estimates.latency),
             gap_ns: seen(estimates.gap),
@@ -267,7 +273,7 @@ fn or_hidden(estimate: Option<Estimate>) -> Value {
     estimate.map_or(Value::Text("not visible".into()), micros)
 }
 
-/// A parameter in microseconds, or nothing, where the protocols that give it were not measured.
+/// A parameter in microseconds, or nothing, where the protocol has none, or those that give it were not measured.
 fn or_unknown(estimate: Option<Estimate>) -> Value {
     estimate.map_or(Value::Missing, micros)
 }
@@ -297,10 +303,17 @@ impl Row for Costs {
             )
             .of_estimates(),
             column(
-                "ack_us",
-                "o_a, µs",
-                "send overhead of an acknowledgement in microseconds, from amudp and another protocol, 95 % interval over blocks",
-                |row: &Costs| or_unknown(row.ack_ns),
+                "ack_send_us",
+                "a_s, µs",
+                "send overhead of an acknowledgement in microseconds, 95 % interval over blocks",
+                |row: &Costs| or_unknown(row.ack_send_ns),
+            )
+            .of_estimates(),
+            column(
+                "ack_receive_us",
+                "a_r, µs",
+                "receive overhead of an acknowledgement in microseconds, 95 % interval over blocks",
+                |row: &Costs| or_unknown(row.ack_receive_ns),
             )
             .of_estimates(),
             column(
@@ -364,7 +377,7 @@ impl Row for Identity {
             column(
                 "formula",
                 "By the schedule",
-                "the time in terms of the costs; o_a, h and L are those of other protocols over the same transport; where these were not measured, o_a = o_s and h = 0",
+                "the time in terms of the costs; L, h and the overheads are also those of other protocols over the same transport; where these were not measured, a_s = o_s, a_r = o_r and h = 0",
                 |row: &Identity| Value::Text(row.formula.into()),
             ),
             column(
