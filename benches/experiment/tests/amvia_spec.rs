@@ -144,3 +144,37 @@ fn what_cannot_be_measured_is_refused_where_it_stands() {
         assert!(refused.starts_with("e.yaml:6:"), "{case}: {refused}");
     }
 }
+
+#[test]
+fn ends_that_poll_do_not_share_a_cpu() {
+    let with = |hosts: &str, case: &str| {
+        let text = file(case).replace("a: { at: local }, b: { at: local }", hosts);
+        let parsed = Experiment::parse(&text, Path::new("e.yaml"));
+        parsed.map(drop).map_err(|error| error.to_string())
+    };
+    let loggp = "{ case: loggp, levels: [none] }";
+    for shared in [
+        "here: { at: local, cpu: 1 }",
+        "a: { at: local, cpu: 1 }, b: { at: local, cpu: 1 }",
+        "a: { at: ssh n1, cpu: 1, address: 10.0.0.1 }, b: { at: ssh n1, cpu: 1, address: 10.0.0.1 }",
+    ] {
+        let refused = with(shared, loggp).unwrap_err();
+        assert!(
+            refused.contains("would share CPU 1: name two hosts"),
+            "{shared}: {refused}"
+        );
+    }
+    for apart in [
+        "here: { at: local }",
+        "a: { at: local, cpu: 1 }, b: { at: local, cpu: 0 }",
+        "a: { at: ssh n1, cpu: 1, address: 10.0.0.1 }, b: { at: ssh n2, cpu: 1, address: 10.0.0.2 }",
+    ] {
+        assert_eq!(with(apart, loggp), Ok(()), "{apart}");
+    }
+    // Both ends of performability are in one program, which takes a CPU for each.
+    let here = "here: { at: local, cpu: 1 }";
+    assert_eq!(
+        with(here, "{ case: performability, levels: [none] }"),
+        Ok(())
+    );
+}

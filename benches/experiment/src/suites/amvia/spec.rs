@@ -299,6 +299,13 @@ impl Case for AmviaCase {
         let from = scene.named(&self.from, &inside("from"))?;
         if !self.is_of_one() {
             scene.target(from, &self.to, &inside("to"))?;
+            let to = scene.named(&self.to, &inside("to"))?;
+            if let Some(cpu) = shared_cpu(from, to) {
+                let why = format!(
+                    "both ends poll, and would share CPU {cpu}: name two hosts of that machine, each with a `cpu` of its own"
+                );
+                return wrong(&inside("to"), why);
+            }
         }
         let [no_transport, no_protocol] = [self.transports.is_empty(), self.protocols.is_empty()];
         if no_transport {
@@ -326,7 +333,6 @@ impl Case for AmviaCase {
         }
         if self.transports.contains(&Transport::Shm) {
             let to = scene.named(&self.to, &inside("to"))?;
-            let is_here = |host: &Host| !matches!(host.at, Place::Ssh(_));
             if self.from != self.to && !(is_here(from) && is_here(to)) {
                 return wrong(
                     &inside("transports"),
@@ -337,4 +343,14 @@ impl Case for AmviaCase {
         self.check_options(at)?;
         scene.check_kinds(&self.levels, at)
     }
+}
+
+fn is_here(host: &Host) -> bool {
+    !matches!(host.at, Place::Ssh(_))
+}
+
+/// The CPU of one machine that both hosts name.
+fn shared_cpu(from: &Host, to: &Host) -> Option<usize> {
+    let is_one_machine = from.at == to.at || (is_here(from) && is_here(to));
+    from.cpu.filter(|_| is_one_machine && from.cpu == to.cpu)
 }
