@@ -33,9 +33,9 @@ pub struct Estimates {
     /// The interval against the work of the processor with more of it, with the costs of LogP: where there are runs of other protocols,
     /// [`super::related`] knows more.
     pub identity: Identity,
-    /// The schedule with these costs, and those of messages for acknowledgements. Its L may be below 0, where a frame is there before the call that sends
-    /// it is over, as on a loopback. Where the interval is longer than the work of either processor, the target's handler makes the
-    /// difference.
+    /// The schedule with these costs, and those of messages for acknowledgements. Its L may be below 0, where a frame is there before
+    /// the call that sends it is over, as on a loopback. Where the interval is longer than the work of either processor, the target's
+    /// handler makes the difference.
     pub schedule: Schedule,
     /// The times that delays have moved.
     pub shifts: Vec<Shift>,
