@@ -19,6 +19,13 @@ pub enum Place {
     Ssh(String),
 }
 
+impl Place {
+    /// True if it is on this machine.
+    pub fn is_here(&self) -> bool {
+        !matches!(self, Place::Ssh(_))
+    }
+}
+
 const EXPECTED: &str = "a place: `local`, `netns NAME` or `ssh USER@HOST`";
 
 /// Names become arguments of `ip netns exec` and `ssh`: no option, no path, nothing that a shell

@@ -10,7 +10,7 @@ use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{self, Checked, wrong};
-use jitterlab_cluster::{Host, Place};
+use jitterlab_cluster::Host;
 use jitterlab_packet::cases;
 use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
@@ -333,7 +333,7 @@ impl Case for AmviaCase {
         }
         if self.transports.contains(&Transport::Shm) {
             let to = scene.named(&self.to, &inside("to"))?;
-            if self.from != self.to && !(is_here(from) && is_here(to)) {
+            if self.from != self.to && !(from.at.is_here() && to.at.is_here()) {
                 return wrong(
                     &inside("transports"),
                     "`shm` is memory of one machine, and `from` and `to` are not on one",
@@ -345,12 +345,8 @@ impl Case for AmviaCase {
     }
 }
 
-fn is_here(host: &Host) -> bool {
-    !matches!(host.at, Place::Ssh(_))
-}
-
 /// The CPU of one machine that both hosts name.
 fn shared_cpu(from: &Host, to: &Host) -> Option<usize> {
-    let is_one_machine = from.at == to.at || (is_here(from) && is_here(to));
+    let is_one_machine = from.at == to.at || (from.at.is_here() && to.at.is_here());
     from.cpu.filter(|_| is_one_machine && from.cpu == to.cpu)
 }

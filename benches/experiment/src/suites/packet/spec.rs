@@ -191,8 +191,7 @@ impl Case for PacketCase {
         }
         if self.transports.contains(&Transport::Shm) {
             let to = scene.named(&self.to, &inside("to"))?;
-            let is_here = |host: &Host| !matches!(host.at, Place::Ssh(_));
-            if self.from != self.to && !(is_here(from) && is_here(to)) {
+            if self.from != self.to && !(from.at.is_here() && to.at.is_here()) {
                 return wrong(
                     &inside("transports"),
                     "`shm` is memory of one machine, and `from` and `to` are not on one",
