@@ -344,7 +344,10 @@ fn overhead_is_a_part_of_the_round_trip() {
         let report = overhead::by_size(&pings, &stream, &[Bytes(64)], address).unwrap();
         let point = &report.points[0];
         assert_eq!((point.send_ns.n, point.receive_ns.n), (40, 40));
-        assert!(point.send_ns.min > 0.0 && point.receive_ns.min > 0.0);
+        assert!(
+            point.send_ns.min > 0.0 && point.receive_ns.min > 0.0,
+            "{transport} {wait} {point:?}"
+        );
         assert!(point.cpu_ns_per_round_trip > 0.0);
         let beside = &report.common.beside;
         assert!(!beside.is_empty());

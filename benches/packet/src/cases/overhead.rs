@@ -184,7 +184,7 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
     let timeout = options.timeout.as_duration();
     let connection = options.link.connect(address, &plan, timeout)?;
     let clock = Clock::global();
-    let mut pinger = Pinger::new(connection, options, false, || clock.now());
+    let mut pinger = Pinger::new(connection, options, false, || clock.now_in_order());
     let round_trips = Samples::room(options.length, options.size);
     let mut round_trips = round_trips.timed(Timing::ClosedLoop);
     pinger.run(options.warmup, &mut Samples::discarded())?;
