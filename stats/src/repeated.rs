@@ -68,9 +68,7 @@ pub fn interval(
         .map(statistic)
         .collect::<Result<Vec<f64>, Error>>()?;
     let positive = estimate > 0.0 && replicates.iter().all(|&x| x > 0.0);
-    let freedom = runs.len() as f64 - 1.0;
-    let t = two_sided_t_inverse(1.0 - bootstrap.confidence, freedom)
-        * (runs.len() as f64 / freedom).sqrt();
+    let t = reach_of(runs.len(), bootstrap.confidence);
     let (low, high) = if positive {
         let logarithms: Vec<f64> = replicates.iter().map(|x| x.ln()).collect();
         let reach = t * summary::std(&logarithms)?;
@@ -83,6 +81,58 @@ pub fn interval(
         estimate,
         low,
         high,
+    })
+}
+
+/// The standard errors of so many runs, two at least, that an interval reaches to either side.
+fn reach_of(runs: usize, confidence: f64) -> f64 {
+    let freedom = runs as f64 - 1.0;
+    two_sided_t_inverse(1.0 - confidence, freedom) * (runs as f64 / freedom).sqrt()
+}
+
+/// The interval of a statistic of several independent samples together, each given by the figures of its runs.
+///
+/// It is that of [`interval`], with single figures in place of segments, with R the number of runs of the sample that has the
+/// fewest, and never on logarithms: the statistic may be a difference. Where a sample has one run alone, nothing tells what varies from run to run: the interval is that of
+/// [`Bootstrap::percentile_of_each`] then, and holds for this run.
+///
+/// # Errors
+/// A sample has fewer than two figures, one is not finite, or the confidence is not between 0 and 1.
+pub fn of_each(
+    samples: &[Vec<Vec<f64>>],
+    bootstrap: &Bootstrap,
+    statistic: impl Fn(&[Vec<f64>]) -> f64,
+) -> Result<Interval, Error> {
+    let whole: Vec<Vec<f64>> = samples.iter().map(|runs| runs.concat()).collect();
+    let fewest = samples.iter().map(Vec::len).min().unwrap_or(0);
+    if fewest < 2 {
+        let whole: Vec<&[f64]> = whole.iter().map(Vec::as_slice).collect();
+        return bootstrap.percentile_of_each(&whole, statistic);
+    }
+    for figures in &whole {
+        check(figures, "an interval over runs", 2)?;
+    }
+    check_level("confidence", bootstrap.confidence)?;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(bootstrap.seed);
+    let mut drawn = whole.clone();
+    let replicates: Vec<f64> = (0..bootstrap.resamples)
+        .map(|_| {
+            for (runs, drawn) in samples.iter().zip(&mut drawn) {
+                drawn.clear();
+                for _ in runs {
+                    let run = &runs[random.random_range(0..runs.len())];
+                    drawn.extend(run.iter().map(|_| run[random.random_range(0..run.len())]));
+                }
+            }
+            statistic(&drawn)
+        })
+        .collect();
+    let estimate = statistic(&whole);
+    let reach = reach_of(fewest, bootstrap.confidence) * summary::std(&replicates)?;
+    Ok(Interval {
+        estimate,
+        low: estimate - reach,
+        high: estimate + reach,
     })
 }
 
@@ -317,6 +367,49 @@ mod tests {
                 "{held} of 400 with {count} runs, {between} between"
             );
         }
+    }
+
+    /// The same for the difference of the means of two samples, of which each has runs of its own.
+    #[test]
+    fn the_interval_of_two_samples_holds_the_truth_as_often_as_it_says() {
+        let bootstrap = Bootstrap {
+            resamples: 200,
+            ..Bootstrap::default()
+        };
+        let mean = |drawn: &Vec<f64>| drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(13);
+        for (count, between) in [(3, 0.0), (4, 5.0), (8, 1.0)] {
+            let held = (0..400)
+                .filter(|_| {
+                    let mut sample = |centre: f64| -> Vec<Vec<f64>> {
+                        (0..count)
+                            .map(|_| {
+                                let centre = centre + between * normal(&mut random);
+                                (0..8).map(|_| centre + normal(&mut random)).collect()
+                            })
+                            .collect()
+                    };
+                    let samples = [sample(100.0), sample(90.0)];
+                    let found = of_each(&samples, &bootstrap, |drawn| {
+                        mean(&drawn[0]) - mean(&drawn[1])
+                    })
+                    .unwrap();
+                    (found.low..=found.high).contains(&10.0)
+                })
+                .count();
+            assert!(
+                held >= 372,
+                "{held} of 400 with {count} runs, {between} between"
+            );
+        }
+        // One run says nothing of others.
+        let one = [vec![vec![1.0, 2.0, 4.0]], vec![vec![1.0], vec![2.0]]];
+        let found = of_each(&one, &bootstrap, |drawn| mean(&drawn[0])).unwrap();
+        let whole =
+            bootstrap.percentile_of_each(&[&[1.0, 2.0, 4.0], &[1.0, 2.0]], |drawn| mean(&drawn[0]));
+        assert_eq!(found, whole.unwrap());
+        let few = [vec![vec![1.0], vec![]]];
+        assert!(of_each(&few, &bootstrap, |drawn| mean(&drawn[0])).is_err());
     }
 
     /// The median of all samples lies inside as often as it should where runs differ.

@@ -1,10 +1,11 @@
 //! Estimates the parameters from what was measured, and tests what has to hold between them. Intervals are of 95 %, by a
-//! bootstrap of blocks.
+//! bootstrap of runs, and of blocks within each.
 
 use jitterlab_base::named;
 use jitterlab_injector::control::Mode;
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
+use jitterlab_stats::repeated;
 
 use super::measure::LONG;
 use super::schedule::{self, Costs, Schedule};
@@ -187,6 +188,8 @@ pub(super) struct Figures {
 pub(super) struct Blocks<'a> {
     like: &'a Report,
     all: Vec<&'a Block>,
+    /// The number of blocks of each run.
+    runs: Vec<usize>,
 }
 
 impl<'a> Blocks<'a> {
@@ -200,8 +203,12 @@ impl<'a> Blocks<'a> {
                 && report.pauses_ns == like.pauses_ns
                 && report.setting.window == like.setting.window
         });
-        let all = alike.flat_map(|report| &report.blocks).collect();
-        Some(Blocks { like, all })
+        let runs = alike.clone().map(|report| report.blocks.len());
+        Some(Blocks {
+            like,
+            runs: runs.filter(|&blocks| blocks > 0).collect(),
+            all: alike.flat_map(|report| &report.blocks).collect(),
+        })
     }
 
     fn protocol(&self) -> Protocol {
@@ -217,8 +224,7 @@ impl<'a> Blocks<'a> {
     }
 
     pub(super) fn figures(&self, drawn: &[f64]) -> Figures {
-        let each =
-            |of: &dyn Fn(&Block) -> f64| median(drawn.iter().map(|&i| of(self.all[i as usize])));
+        let each = |of: &dyn Fn(&Block) -> f64| self.median(drawn, of);
         let send = each(&|block| self.send(block));
         let round_trip = each(&|block| block.plain.round_trip_ns);
         let frames = self.protocol().at_initiator();
@@ -296,13 +302,24 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The numbers of all blocks, which a resample draws from.
-    pub(super) fn places(&self) -> Vec<f64> {
-        (0..self.all.len()).map(|i| i as f64).collect()
+    /// The numbers of the blocks of each run, which a resample draws from.
+    pub(super) fn places(&self) -> Vec<Vec<f64>> {
+        let mut numbers = (0..self.all.len()).map(|i| i as f64);
+        let runs = self.runs.iter();
+        runs.map(|&blocks| numbers.by_ref().take(blocks).collect())
+            .collect()
     }
 
     fn interval(&self, of: impl Fn(&Figures) -> f64) -> Result<Interval, Error> {
-        BOOTSTRAP.percentile(&self.places(), |drawn| of(&self.figures(drawn)))
+        self.resampled(|drawn| of(&self.figures(drawn)))
+    }
+
+    fn resampled(&self, of: impl Fn(&[f64]) -> f64) -> Result<Interval, Error> {
+        repeated::of_each(&[self.places()], &BOOTSTRAP, |drawn| of(&drawn[0]))
+    }
+
+    fn median(&self, drawn: &[f64], of: impl Fn(&Block) -> f64) -> f64 {
+        median(drawn.iter().map(|&i| of(self.all[i as usize])))
     }
 }
 
@@ -328,7 +345,7 @@ impl Estimates {
         let latency = blocks.interval(|it| it.costs.latency)?;
         let per_byte = blocks.interval(|it| it.per_byte)?;
         let idle = blocks.interval(|it| it.interval - protocol.interval(&it.costs))?;
-        let all = blocks.figures(&blocks.places());
+        let all = blocks.figures(&blocks.places().concat());
         let schedule = blocks.schedule(&all);
         Ok(Some(Estimates {
             blocks: blocks.all.len(),
@@ -357,9 +374,12 @@ impl Estimates {
     /// # Errors
     /// There are fewer than two blocks.
     pub fn over_blocks(reports: &[&Report], of: impl Fn(&Block) -> f64) -> Result<Interval, Error> {
-        let all = Blocks::of(reports).map_or(Vec::new(), |blocks| blocks.all);
-        let values: Vec<f64> = all.into_iter().map(of).collect();
-        BOOTSTRAP.percentile(&values, |drawn| median(drawn.iter().copied()))
+        let blocks = Blocks::of(reports).ok_or(Error::TooFew {
+            statistic: "a median over blocks",
+            needed: 2,
+            given: 0,
+        })?;
+        blocks.resampled(|drawn| blocks.median(drawn, &of))
     }
 }
 
@@ -395,9 +415,7 @@ fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
             };
             let base = blocks.base(injected, observable);
             let moved = |block: &Block| block.injected[place].get(observable) - base(block);
-            let measured = BOOTSTRAP.percentile(&blocks.places(), |drawn| {
-                median(drawn.iter().map(|&i| moved(blocks.all[i as usize])))
-            })?;
+            let measured = blocks.resampled(|drawn| blocks.median(drawn, moved))?;
             all.push(Shift {
                 injected,
                 observable,

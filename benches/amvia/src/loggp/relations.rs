@@ -5,6 +5,7 @@
 
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::Interval;
+use jitterlab_stats::repeated;
 
 use super::estimate::{BOOTSTRAP, Blocks, Figures, TOLERANCE};
 use super::schedule::Costs;
@@ -51,21 +52,21 @@ pub fn related<'a>(
         Protocol::Amvia => blocks(Protocol::Amudp),
         _ => None,
     };
-    let mut places = vec![own.places(), other.places()];
-    places.extend(amudp.as_ref().map(Blocks::places));
-    let samples: Vec<&[f64]> = places.iter().map(Vec::as_slice).collect();
+    let mut samples = vec![own.places(), other.places()];
+    samples.extend(amudp.as_ref().map(Blocks::places));
     let of = |drawn: &[Vec<f64>]| {
         let (own, other) = (own.figures(&drawn[0]), other.figures(&drawn[1]));
         let amudp = amudp.as_ref().map(|amudp| amudp.figures(&drawn[2]));
         let costs = costs(protocol, &own, &other, amudp.as_ref());
         (own, costs)
     };
-    let bootstrap = |of: &dyn Fn(&[Vec<f64>]) -> f64| BOOTSTRAP.percentile_of_each(&samples, of);
+    let bootstrap = |of: &dyn Fn(&[Vec<f64>]) -> f64| repeated::of_each(&samples, &BOOTSTRAP, of);
     let acks = |part: &dyn Fn(&Costs) -> f64| match protocol {
         Protocol::Amvia | Protocol::Amudp => bootstrap(&|drawn| part(&of(drawn).1)).map(Some),
         Protocol::AmviaRiding | Protocol::TwoWay => Ok(None),
     };
-    let (all, expected) = of(&places);
+    let places = samples.iter().map(|runs| runs.concat());
+    let (all, expected) = of(&places.collect::<Vec<_>>());
     // a_r of amudp comes from the interval, so that its target cannot be held against it.
     let interval = |costs: &Costs| match protocol {
         Protocol::Amudp => protocol.at_initiator().work(costs),
