@@ -18,16 +18,20 @@ use hmac::{Hmac, KeyInit, Mac};
 use jitterlab_amvia::log::{Durability, Found, Log, Payload, Record, Shape};
 use jitterlab_amvia::names::{Datagram, Exchange, Key, MESSAGE, Request, Server};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
-use jitterlab_amvia::wire::{HEAD, Head, SHORT_HEAD, decode, decode_bare, decode_short};
+use jitterlab_amvia::wire::{
+    Head, Room, SEALED_HEAD, SHORT_HEAD, decode, decode_bare, decode_sealed, decode_short,
+};
 
 /// A frame is read as what it is written from, or refused.
 pub fn wire(bytes: &[u8]) {
     frame(bytes);
-    if bytes.len() >= HEAD {
+    if bytes.len() >= SEALED_HEAD {
         let mut mended = bytes.to_vec();
         mended[4..8].fill(0);
         frame(&mended);
-        let checksum = crc32c::crc32c(&mended);
+        // That before a short head is of what follows.
+        let from = if mended[3] == 12 { 8 } else { 0 };
+        let checksum = crc32c::crc32c(&mended[from..]);
         mended[4..8].copy_from_slice(&checksum.to_le_bytes());
         frame(&mended);
     }
@@ -51,6 +55,13 @@ fn frame(bytes: &[u8]) {
             Some(&bytes[..SHORT_HEAD])
         );
         assert_eq!(payload, &bytes[SHORT_HEAD..]);
+    }
+    if let Some(Ok((tag, body, payload))) = decode_sealed(bytes) {
+        let from = EndpointId(1);
+        let mut room = Room::default();
+        let written = Head { tag, from, body }.encode_sealed(payload, &mut room);
+        assert_eq!(written.map(|parts| parts.concat()), Some(bytes.to_vec()));
+        assert_eq!(payload, &bytes[SEALED_HEAD..]);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use jitterlab_amvia::protocol::{Action, Config, Connection, Local, Protocol, ReplyPool, Slot};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, InitiatorState, TransactionId};
-use jitterlab_amvia::wire::{Body, HEAD, Head, Tag, decode};
+use jitterlab_amvia::wire::{Body, HEAD, Head, MAGIC, Tag, VERSION, decode};
 
 const KNOWN: u16 = 1;
 
@@ -142,6 +142,8 @@ impl World {
 
     /// A frame with the right tag and anything else.
     fn lie(&mut self, to: usize, mut forged: [u8; HEAD]) {
+        forged[..2].copy_from_slice(&MAGIC);
+        forged[2] = VERSION;
         forged[4..8].fill(0);
         let checksum = crc32c::crc32c(&forged);
         forged[4..8].copy_from_slice(&checksum.to_le_bytes());

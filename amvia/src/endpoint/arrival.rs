@@ -18,18 +18,42 @@ impl Driver {
             return match short {
                 Ok((tag, body, payload)) => {
                     let begins = size - payload.len();
-                    match self.tagged(tag) {
-                        Some((number, from)) => {
-                            let head = Head { tag, from, body };
-                            self.take(number, &head, arrived, begins)
-                        }
-                        None => self.refuse(arrived),
-                    }
+                    self.arrived_short(tag, body, arrived, begins)
                 }
                 Err(_) => self.refuse(arrived),
             };
         }
-        self.arrived_in_full(arrived)
+        self.arrived_sealed(arrived)
+    }
+
+    #[inline(always)]
+    fn arrived_short(
+        &mut self,
+        tag: Tag,
+        body: Body,
+        arrived: Arrived,
+        begins: usize,
+    ) -> Result<(), EndpointError> {
+        match self.tagged(tag) {
+            Some((number, from)) => self.take(number, &Head { tag, from, body }, arrived, begins),
+            None => self.refuse(arrived),
+        }
+    }
+
+    /// Takes a frame that has a checksum, or no short head.
+    fn arrived_sealed(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
+        let frame = &*arrived.frame;
+        let Some(short) = wire::decode_sealed(frame) else {
+            return self.arrived_in_full(arrived);
+        };
+        let size = frame.len();
+        match short {
+            Ok((tag, body, payload)) => {
+                let begins = size - payload.len();
+                self.arrived_short(tag, body, arrived, begins)
+            }
+            Err(_) => self.refuse(arrived),
+        }
     }
 
     /// Takes a frame whose head names its sender.
@@ -139,15 +163,18 @@ impl Driver {
     }
 
     /// The peer that has been given a tag: its number, and its name. Frames of one peer often follow one another.
-    #[inline]
+    #[inline(always)]
     fn tagged(&mut self, tag: Tag) -> Option<(usize, EndpointId)> {
         match &self.peers[self.latest] {
             Some(latest) if latest.tag == tag => Some((self.latest, latest.id)),
-            _ => {
-                self.latest = *self.tags.get(&tag)?;
-                Some((self.latest, self.peers[self.latest].as_ref()?.id))
-            }
+            _ => self.look_up(tag),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, tag: Tag) -> Option<(usize, EndpointId)> {
+        self.latest = *self.tags.get(&tag)?;
+        Some((self.latest, self.peers[self.latest].as_ref()?.id))
     }
 
     /// The number of a peer that is known. Frames of one peer often follow one another.

@@ -18,7 +18,7 @@ use crate::protocol::{
 };
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
 use crate::transport::{self, Transport};
-use crate::wire::{Head, Tag};
+use crate::wire::{Head, Room, Tag};
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
@@ -564,12 +564,28 @@ pub(super) fn send(
     payload: &[u8],
     has_checksum: bool,
 ) -> Result<(), EndpointError> {
-    let sent = match (has_checksum, head.encode_short()) {
-        (true, _) => transport.send(to, &head.encode(payload), payload),
-        (false, Some(short)) => transport.send(to, &short, payload),
-        (false, None) => transport.send(to, &head.encode_bare(), payload),
-    };
-    sent?;
+    if has_checksum {
+        return send_sealed(transport, to, *head, payload);
+    }
+    match head.encode_short() {
+        Some(short) => transport.send(to, &short, payload),
+        None => transport.send(to, &head.encode_bare(), payload),
+    }?;
+    Ok(())
+}
+
+/// Sends a frame with a checksum. It takes a head of its own, so that the caller's need not lie in memory.
+#[inline(never)]
+fn send_sealed(
+    transport: &mut dyn Transport,
+    to: transport::Peer,
+    head: Head,
+    payload: &[u8],
+) -> Result<(), EndpointError> {
+    match head.encode_sealed(payload, &mut Room::default()) {
+        Some([frame, rest]) => transport.send(to, frame, rest),
+        None => transport.send(to, &head.encode(payload), payload),
+    }?;
     Ok(())
 }
 

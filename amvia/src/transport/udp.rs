@@ -226,15 +226,19 @@ impl Transport for Udp {
         };
         let (socket, to) = self.socket_for(to);
         let (socket, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
-        let sent = match self.piece.get_mut(..length) {
-            Some(piece) => {
+        let piece = match payload.is_empty() {
+            true => Some(head),
+            false => self.piece.get_mut(..length).map(|piece| {
                 piece[..head.len()].copy_from_slice(head);
                 piece[head.len()..].copy_from_slice(payload);
-                match &to {
-                    Some(to) => sendto(socket, piece, to, flags),
-                    None => send(socket, piece, flags),
-                }
-            }
+                &*piece
+            }),
+        };
+        let sent = match piece {
+            Some(piece) => match &to {
+                Some(to) => sendto(socket, piece, to, flags),
+                None => send(socket, piece, flags),
+            },
             None => {
                 let parts = [IoSlice::new(head), IoSlice::new(payload)];
                 sendmsg(socket, &parts, &[], flags, to.as_ref())

@@ -14,18 +14,25 @@ pub const HEAD: usize = size_of::<RawHead>();
 /// The first two bytes of each frame.
 pub const MAGIC: [u8; 2] = *b"AM";
 /// The version of the format.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 const BODY: usize = 48;
+
+/// The beginning of each head but a short one without a checksum.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Front {
+    magic: [u8; 2],
+    version: u8,
+    kind: u8,
+    /// CRC32C: before a short head of what follows, in another head of the whole frame with these four bytes 0.
+    checksum: U32,
+}
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct RawHead {
-    magic: [u8; 2],
-    version: u8,
-    kind: u8,
-    /// CRC32C of the whole frame, with these four bytes 0.
-    checksum: U32,
+    front: Front,
     tag: U64,
     from: U64,
     body: [u8; BODY],
@@ -77,12 +84,39 @@ pub(super) const ACK: u8 = 8;
 const MISSING: u8 = 9;
 const NACK: u8 = 10;
 pub(super) const REPLY_ACK: u8 = 11;
+/// A short head follows, which has the kind.
+const SHORT: u8 = 12;
+
+impl Front {
+    #[inline(always)]
+    fn of(kind: u8, checksum: u32) -> Self {
+        Front {
+            magic: MAGIC,
+            version: VERSION,
+            kind,
+            checksum: checksum.into(),
+        }
+    }
+
+    /// That of a short head.
+    #[inline(always)]
+    pub(super) fn short(checksum: u32) -> Self {
+        Self::of(SHORT, checksum)
+    }
+
+    /// The checksum of what follows, if that begins with a short head.
+    #[inline(always)]
+    pub(super) fn of_short(&self) -> Option<u32> {
+        let is_short = (self.magic, self.version, self.kind) == (MAGIC, VERSION, SHORT);
+        is_short.then(|| self.checksum.get())
+    }
+}
 
 impl Head {
     /// The bytes of the head of a frame with this `payload`, whose checksum they hold.
     pub fn encode(&self, payload: &[u8]) -> [u8; HEAD] {
         let mut raw = self.raw();
-        raw.checksum = checksum(&raw, payload).into();
+        raw.front.checksum = checksum(&raw, payload).into();
         zerocopy::transmute!(raw)
     }
 
@@ -96,10 +130,7 @@ impl Head {
     fn raw(&self) -> RawHead {
         let (kind, body) = raw_body(&self.body);
         RawHead {
-            magic: MAGIC,
-            version: VERSION,
-            kind,
-            checksum: U32::ZERO,
+            front: Front::of(kind, 0),
             tag: self.tag.0.into(),
             from: self.from.0.into(),
             body,
@@ -107,21 +138,44 @@ impl Head {
     }
 }
 
-/// Words of a frame at most that is put together for its checksum: one with a medium message.
-const WORDS: usize = (HEAD + 128) / 8;
+/// Bytes of a frame with a long head and a medium message.
+const MEDIUM: usize = HEAD + 128;
 
-/// The checksum of a frame whose head has none yet. In one piece and aligned, a short frame takes a step for eight bytes; as it
-/// comes, one for each byte outside whole words.
-fn checksum(head: &RawHead, payload: &[u8]) -> u32 {
-    let mut words = [0_u64; WORDS];
-    let frame = words.as_mut_bytes();
-    let length = HEAD + payload.len();
-    if length > frame.len() {
-        return crc32c::crc32c_append(crc32c::crc32c(head.as_bytes()), payload);
+/// Memory in which a short frame is put together. In one piece and aligned, its checksum takes a step for eight bytes; as it comes,
+/// one for each byte outside whole words.
+#[derive(FromBytes, IntoBytes, KnownLayout)]
+#[repr(C, align(8))]
+pub struct Room([u8; MEDIUM]);
+
+impl Default for Room {
+    #[inline(always)]
+    fn default() -> Self {
+        Room([0; MEDIUM])
     }
-    frame[..HEAD].copy_from_slice(head.as_bytes());
-    frame[HEAD..length].copy_from_slice(payload);
-    crc32c::crc32c(&frame[..length])
+}
+
+impl Room {
+    #[inline(always)]
+    pub(super) fn holds(bytes: usize) -> bool {
+        bytes <= MEDIUM
+    }
+
+    /// Puts the bytes one behind the other, if there is room.
+    #[inline(always)]
+    pub(super) fn join(&mut self, head: &[u8], payload: &[u8]) -> Option<&mut [u8]> {
+        let frame = self.0.get_mut(..head.len() + payload.len())?;
+        frame[..head.len()].copy_from_slice(head);
+        frame[head.len()..].copy_from_slice(payload);
+        Some(frame)
+    }
+}
+
+/// The checksum of a frame whose head has none yet.
+fn checksum(head: &RawHead, payload: &[u8]) -> u32 {
+    match Room::default().join(head.as_bytes(), payload) {
+        Some(frame) => crc32c::crc32c(frame),
+        None => crc32c::crc32c_append(crc32c::crc32c(head.as_bytes()), payload),
+    }
 }
 
 /// Reads a frame: its head, and its payload where it lies.
@@ -141,18 +195,16 @@ pub fn decode(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
 #[inline]
 pub fn decode_bare(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
     let (raw, payload) = split(frame)?;
-    if raw.checksum != U32::ZERO {
+    if raw.front.checksum != U32::ZERO {
         check(raw, payload)?;
     }
     Ok((read(raw, payload)?, payload))
 }
 
 fn check(raw: &RawHead, payload: &[u8]) -> Result<(), WireError> {
-    let bare = RawHead {
-        checksum: U32::ZERO,
-        ..*raw
-    };
-    match checksum(&bare, payload) == raw.checksum.get() {
+    let mut bare = *raw;
+    bare.front.checksum = U32::ZERO;
+    match checksum(&bare, payload) == raw.front.checksum.get() {
         true => Ok(()),
         false => Err(WireError::Checksum),
     }
@@ -162,18 +214,18 @@ fn check(raw: &RawHead, payload: &[u8]) -> Result<(), WireError> {
 fn split(frame: &[u8]) -> Result<(&RawHead, &[u8]), WireError> {
     let (raw, payload) =
         RawHead::ref_from_prefix(frame).map_err(|_| WireError::Short(frame.len()))?;
-    if raw.magic != MAGIC {
+    if raw.front.magic != MAGIC {
         return Err(WireError::Magic);
     }
-    if raw.version != VERSION {
-        return Err(WireError::Version(raw.version));
+    if raw.front.version != VERSION {
+        return Err(WireError::Version(raw.front.version));
     }
     Ok((raw, payload))
 }
 
 #[inline]
 fn read(raw: &RawHead, payload: &[u8]) -> Result<Head, WireError> {
-    let body = read_body(raw.kind, &raw.body)?;
+    let body = read_body(raw.front.kind, &raw.body)?;
     check_payload(&body, payload.len())?;
     Ok(Head {
         tag: Tag(raw.tag.get()),

@@ -1,8 +1,9 @@
-//! Frames. One frame is one datagram: a head of [`HEAD`] bytes and, in requests and replies, a part of a message.
+//! Frames. One frame is one datagram: a head and, in requests and replies, a part of a message.
 //!
 //! All numbers are little-endian. `docs/amvia-protocol.md` lists the fields. [`Head::encode`] writes a head, [`decode`] reads
 //! a frame: it never panics, and whatever [`Head::encode`] cannot have written is a [`WireError`]. [`Head::encode_bare`] and
-//! [`decode_bare`] leave the checksum out, [`Head::encode_short`] and [`decode_short`] all that two ends know of each other.
+//! [`decode_bare`] leave the checksum out, [`Head::encode_sealed`] and [`decode_sealed`] all that two ends know of each other,
+//! [`Head::encode_short`] and [`decode_short`] both.
 
 mod layout;
 mod short;
@@ -14,8 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::transaction::{EndpointId, Incarnation, first_eight};
 
-pub use layout::{HEAD, MAGIC, VERSION, decode, decode_bare};
-pub use short::{SHORT_HEAD, ShortFrame, decode_short};
+pub use layout::{HEAD, MAGIC, Room, VERSION, decode, decode_bare};
+pub use short::{SEALED_HEAD, SHORT_HEAD, ShortFrame, decode_sealed, decode_short};
 
 /// Maximum number of transactions under way, in each direction of a connection.
 pub const MAX_WINDOW: u8 = 64;

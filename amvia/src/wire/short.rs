@@ -1,25 +1,29 @@
 //! The short head: of a message in one frame, or of an acknowledgement, between two ends that know each other. It fills one
-//! cache line of a ring together with a short message. It has no checksum, and does not name its sender, whom the tag tells.
+//! cache line of a ring together with a short message. It does not name its sender, whom the tag tells.
 //!
-//! No other head has its first byte, and its tag lies where others have their sender. A head whose bits were flipped on the way
-//! does not pass for the other with an end that needs checksums.
+//! Over a transport that may damage frames, a checksum goes before it. One without a checksum has a first byte that no other head
+//! has, and its tag where others have something else. So a head whose bits were flipped on the way does not pass for it.
 
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::layout::{ACK, REPLY, REPLY_ACK, REQUEST};
+use super::layout::{ACK, Front, REPLY, REPLY_ACK, REQUEST, Room};
 use super::{Body, Field, Head, Number, Part, Tag, WireError};
 use crate::transaction::Incarnation;
 
-/// Bytes of a short head.
+/// Bytes of a short head without a checksum.
 pub const SHORT_HEAD: usize = size_of::<RawShort>();
+/// Bytes of a short head with a checksum.
+pub const SEALED_HEAD: usize = FRONT + SHORT_HEAD;
 
+/// Bytes that go before it then.
+const FRONT: usize = size_of::<Front>();
 /// The bit of the first byte that tells a short head.
 const SHORT: u64 = 0x80;
 /// The bits of a sequence.
 const SEQUENCE: u32 = 48;
 
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct RawShort {
     /// From the lowest bit: the kind (7), 1, how many transactions before this one are not released (8), the sequence (48).
@@ -77,12 +81,35 @@ impl Head {
             tag: self.tag.0.into(),
         }))
     }
+
+    /// The frame with this `payload` and a short head that has a checksum, where it can be, in two pieces. The second is empty where
+    /// `room` holds all of the frame.
+    #[inline]
+    pub fn encode_sealed<'a>(
+        &self,
+        payload: &'a [u8],
+        room: &'a mut Room,
+    ) -> Option<[&'a [u8]; 2]> {
+        let mut head = [0; SEALED_HEAD];
+        head[FRONT..].copy_from_slice(&self.encode_short()?);
+        let (joined, rest): (&[u8], _) = match Room::holds(SEALED_HEAD + payload.len()) {
+            true => (payload, &[][..]),
+            false => (&[], payload),
+        };
+        let frame = room.join(&head, joined)?;
+        let mut checksum = crc32c::crc32c(&frame[FRONT..]);
+        if !rest.is_empty() {
+            checksum = crc32c::crc32c_append(checksum, rest);
+        }
+        frame[..FRONT].copy_from_slice(Front::short(checksum).as_bytes());
+        Some([frame, rest])
+    }
 }
 
 /// The content of a frame with a short head: its tag, what it says, and its payload where it lies.
 pub type ShortFrame<'a> = (Tag, Body, &'a [u8]);
 
-/// Reads a frame with a short head. None: it has another head.
+/// Reads a frame with a short head without a checksum. None: it has another head.
 ///
 /// # Errors
 /// The first thing that is wrong with it.
@@ -94,11 +121,28 @@ pub fn decode_short(frame: &[u8]) -> Option<Result<ShortFrame<'_>, WireError>> {
     }
 }
 
+/// Reads a frame with a short head that has a checksum. None: it has another head, or none.
+///
+/// # Errors
+/// As [`decode_short`].
+#[inline(always)]
+pub fn decode_sealed(frame: &[u8]) -> Option<Result<ShortFrame<'_>, WireError>> {
+    let (front, short) = Front::ref_from_prefix(frame).ok()?;
+    let checksum = front.of_short()?;
+    Some(match crc32c::crc32c(short) == checksum {
+        true => read(short),
+        false => Err(WireError::Checksum),
+    })
+}
+
 #[inline(always)]
 fn read(frame: &[u8]) -> Result<ShortFrame<'_>, WireError> {
     let (raw, payload) =
         RawShort::ref_from_prefix(frame).map_err(|_| WireError::Short(frame.len()))?;
     let (words, incarnation) = (raw.sequence.get(), raw.incarnation.get());
+    if words & SHORT == 0 {
+        return Err(WireError::Kind(words as u8));
+    }
     let (kind, before, sequence) = (words as u8 & !(SHORT as u8), words >> 8 & 0xff, words >> 16);
     let number = Number {
         sequence,

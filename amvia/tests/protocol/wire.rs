@@ -2,8 +2,9 @@
 
 use jitterlab_amvia::transaction::{EndpointId, Incarnation};
 use jitterlab_amvia::wire::{
-    Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, SHORT_HEAD, Tag,
-    VERSION, WireError, decode, decode_bare, decode_short,
+    Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, Room,
+    SEALED_HEAD, SHORT_HEAD, Tag, VERSION, WireError, decode, decode_bare, decode_sealed,
+    decode_short,
 };
 use proptest::prelude::*;
 
@@ -158,7 +159,9 @@ fn frame() -> impl Strategy<Value = (Head, Vec<u8>, Vec<u8>)> {
 /// The bytes with the checksum that they should have.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes[4..8].fill(0);
-    let checksum = crc32c::crc32c(&bytes);
+    // That before a short head is of what follows.
+    let from = if bytes[3] == 12 { 8 } else { 0 };
+    let checksum = crc32c::crc32c(&bytes[from..]);
     bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
@@ -186,6 +189,27 @@ proptest! {
         prop_assert_eq!(decode_short(&short), Some(Ok((head.tag, head.body, &payload[..]))));
         prop_assert_eq!(decode_short(&bytes), None);
         prop_assert!(decode_bare(&short).is_err());
+
+        let sealed = head.encode_sealed(&payload, &mut Room::default()).unwrap().concat();
+        prop_assert_eq!(decode_sealed(&sealed), Some(Ok((head.tag, head.body, &payload[..]))));
+        for other in [&bytes, &short] {
+            prop_assert_eq!(decode_sealed(other), None);
+        }
+        prop_assert_eq!(decode_short(&sealed), None);
+        prop_assert!(decode(&sealed).is_err());
+    }
+
+    #[test]
+    fn one_changed_bit_of_a_short_head_is_noticed((head, payload, _) in frame(), at in any::<prop::sample::Index>()) {
+        let mut room = Room::default();
+        let Some(sealed) = head.encode_sealed(&payload, &mut room) else {
+            return Ok(());
+        };
+        let mut bytes = sealed.concat();
+        let bit = at.index(8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert!(!matches!(decode_sealed(&bytes), Some(Ok(_))));
+        prop_assert!(decode(&bytes).is_err());
     }
 
     #[test]
@@ -196,6 +220,20 @@ proptest! {
             let head = Head { tag, from, body };
             prop_assert_eq!(&head.encode_short().unwrap()[..], &bytes[..SHORT_HEAD]);
             prop_assert_eq!(payload, &bytes[SHORT_HEAD..]);
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_a_short_head_with_a_checksum_can_have_been_written(bytes in proptest::collection::vec(any::<u8>(), SEALED_HEAD..SEALED_HEAD + 20), kind in 0..14_u8, is_short in any::<bool>()) {
+        let mut bytes = bytes;
+        bytes[..4].copy_from_slice(&[b'A', b'M', VERSION, 12]);
+        bytes[8] = kind | if is_short { 0x80 } else { 0 };
+        let bytes = sealed(bytes);
+        if let Some(Ok((tag, body, payload))) = decode_sealed(&bytes) {
+            let from = EndpointId(1);
+            let head = Head { tag, from, body };
+            prop_assert_eq!(head.encode_sealed(payload, &mut Room::default()).unwrap().concat(), bytes.clone());
+            prop_assert_eq!(payload, &bytes[SEALED_HEAD..]);
         }
     }
 

@@ -68,7 +68,7 @@ fn both_ends_of_performability_are_on_one_host() {
         "from: a",
         "to: a",
         "timeout: 1ms",
-        "transactions: 1000000",
+        "transactions: 1200000",
         "size: 32B",
     ] {
         assert!(frozen.contains(said), "{said}: {frozen}");

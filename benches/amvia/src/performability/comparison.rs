@@ -264,13 +264,14 @@ impl Comparison {
         let Losses {
             request,
             reply,
-            bare,
+            ack,
+            ..
         } = Losses::of(failures, self.payload);
-        let bare = match self.protocol {
+        let ack = match self.protocol {
             Protocol::TwoWay | Protocol::AmviaRiding => 0.0,
-            Protocol::Amvia | Protocol::Amudp => bare,
+            Protocol::Amvia | Protocol::Amudp => ack,
         };
-        let losses = request + reply + bare;
+        let losses = request + reply + ack;
         let needed = match losses > 0.0 {
             true => (1.2 * LOSSES as f64 / losses).ceil() as u64,
             // A handler cannot be made to fail here.

@@ -92,9 +92,9 @@ impl Process {
             out: 1.0,
             out_arrived: arrived,
             back: 2.0 * arrived,
-            back_arrived: arrived * (2.0 - losses.bare - losses.reply),
+            back_arrived: arrived * (2.0 - losses.ack - losses.reply),
             beside: arrived,
-            beside_arrived: arrived * (1.0 - losses.bare),
+            beside_arrived: arrived * (1.0 - losses.ack),
         });
         self.chain.state()
     }
@@ -216,7 +216,8 @@ impl Model {
         let Losses {
             request,
             reply,
-            bare,
+            ack,
+            question,
         } = self.losses();
         let fails = self.failures.application();
         let (times, end) = self.attempts();
@@ -236,7 +237,7 @@ impl Model {
             .collect();
         let acked = process.state(0.0, 0.0, 0.0, 0.0);
         let asked: Vec<State> = (1..=self.config.reply_retransmissions)
-            .map(|_| process.state(1.0, bare, 1.0, reply))
+            .map(|_| process.state(1.0, question, 1.0, reply))
             .collect();
         let follows = |states: &[State], index: usize| *states.get(index).unwrap_or(&given_up);
         for (tries, &gap) in gaps.iter().enumerate() {
@@ -244,12 +245,12 @@ impl Model {
             let works = arrives * (1.0 - fails);
             let state = missing[tries];
             process.step(state, follows(&missing, tries + 1), request, gap);
-            for (lost, chance) in [(false, 1.0 - bare), (true, bare)] {
+            for (lost, chance) in [(false, 1.0 - ack), (true, ack)] {
                 let time = alone + stages.behind(stages.handler, lost);
                 process.step(state, done, works * chance * (1.0 - reply), time);
             }
-            process.step(state, acked, works * reply * (1.0 - bare), 2.0 * alone);
-            process.step(state, follows(&run, tries + 1), works * reply * bare, gap);
+            process.step(state, acked, works * reply * (1.0 - ack), 2.0 * alone);
+            process.step(state, follows(&run, tries + 1), works * reply * ack, gap);
             let told = self.told(alone, end - times[tries]);
             process.step(state, given_up, arrives * fails, told);
             let there = arrives * (1.0 - reply);
@@ -259,7 +260,7 @@ impl Model {
         }
         process.step(acked, follows(&asked, 0), 1.0, self.wait(0, true));
         for (index, &state) in asked.iter().enumerate() {
-            let there = (1.0 - bare) * (1.0 - reply);
+            let there = (1.0 - question) * (1.0 - reply);
             process.step(state, done, there, 2.0 * alone);
             let wait = self.wait(index as u16 + 1, true);
             process.step(state, follows(&asked, index + 1), 1.0 - there, wait);
@@ -305,14 +306,15 @@ impl Model {
         let Losses {
             request,
             reply,
-            bare,
+            ack,
+            ..
         } = self.losses();
         let fails = self.failures.application();
         let (times, end) = self.attempts();
         let gaps = gaps(&times, end);
         let alone = stages.alone();
         // The first request goes out behind the acknowledgement of the reply before it.
-        let begin = (1.0 - bare) * stages.behind(0.0, false) + bare * stages.behind(0.0, true);
+        let begin = (1.0 - ack) * stages.behind(0.0, false) + ack * stages.behind(0.0, true);
         let mut process = Process::new();
         let (done, given_up) = (process.done, process.given_up);
         let missing: Vec<State> = gaps
@@ -341,7 +343,7 @@ impl Model {
             chances.sort_by(|a, b| a.0.total_cmp(&b.0));
             let states: Vec<State> = chances
                 .iter()
-                .map(|&(.., is_asked)| process.answer(is_asked, request, reply, bare))
+                .map(|&(.., is_asked)| process.answer(is_asked, request, reply, ack))
                 .collect();
             let mut from = missing[tries];
             let mut chance = arrives * (1.0 - fails);
@@ -360,17 +362,17 @@ impl Model {
 
 impl Process {
     /// A state in which an answer of the target may have come, with its frames and the acknowledgement of it.
-    fn answer(&mut self, is_asked: bool, request: f64, reply: f64, bare: f64) -> State {
+    fn answer(&mut self, is_asked: bool, request: f64, reply: f64, ack: f64) -> State {
         let asked = f64::from(is_asked);
         let sent = 1.0 - asked * request;
         let arrived = sent * (1.0 - reply);
         self.frames.push(Frames {
             out: asked + arrived,
-            out_arrived: asked * (1.0 - request) + arrived * (1.0 - bare),
+            out_arrived: asked * (1.0 - request) + arrived * (1.0 - ack),
             back: sent,
             back_arrived: arrived,
             beside: arrived,
-            beside_arrived: arrived * (1.0 - bare),
+            beside_arrived: arrived * (1.0 - ack),
         });
         self.chain.state()
     }

@@ -1,6 +1,6 @@
 //! The way of a frame: what each stage of it costs, and how often it fails there (Kaur, figures 4.8 and 4.9).
 
-use jitterlab_amvia::wire::{Body, HEAD};
+use jitterlab_amvia::wire::{Body, HEAD, SEALED_HEAD};
 use jitterlab_base::named;
 
 /// A component that a message passes by.
@@ -160,17 +160,20 @@ pub struct Losses {
     pub request: f64,
     /// The chance to lose a reply.
     pub reply: f64,
-    /// The chance to lose a frame without payload: acknowledgement, question, connect.
-    pub bare: f64,
+    /// The chance to lose an acknowledgement.
+    pub ack: f64,
+    /// The chance to lose another frame, whose head is long: a question, a connect.
+    pub question: f64,
 }
 
 impl Losses {
-    /// The chances where requests and replies carry `payload` bytes.
+    /// The chances where requests and replies carry `payload` bytes, each in one frame.
     pub fn of(failures: &Failures, payload: usize) -> Losses {
         Losses {
-            request: failures.loss(HEAD + payload),
-            reply: failures.loss(HEAD + payload),
-            bare: failures.loss(HEAD),
+            request: failures.loss(SEALED_HEAD + payload),
+            reply: failures.loss(SEALED_HEAD + payload),
+            ack: failures.loss(SEALED_HEAD),
+            question: failures.loss(HEAD),
         }
     }
 
@@ -179,7 +182,8 @@ impl Losses {
         match body {
             Body::Request(_) => self.request,
             Body::Reply(_) => self.reply,
-            _ => self.bare,
+            Body::Ack { .. } | Body::ReplyAck { .. } => self.ack,
+            _ => self.question,
         }
     }
 }

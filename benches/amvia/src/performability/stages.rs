@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_amvia::endpoint::Call;
 use jitterlab_amvia::protocol::{Config, Protocol};
-use jitterlab_amvia::wire::HEAD;
+use jitterlab_amvia::wire::SEALED_HEAD;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::named;
 use jitterlab_packet::transport::Transport;
@@ -74,7 +74,7 @@ const DATAGRAMS: usize = 10_000;
 pub fn stages(over: &Over, payload: usize) -> Result<(Stages, Vec<Stage>), PerformabilityError> {
     let spans = spans_over(over, payload)?;
     let kernel = match over.transport {
-        Transport::Udp => Some(datagrams(HEAD + payload)?),
+        Transport::Udp => Some(datagrams(SEALED_HEAD + payload)?),
         _ => None,
     };
     let Spans {

@@ -19,14 +19,14 @@ TIMEOUT, REQUESTS, REPLIES = 1000, 6, 6
 # The wire is all that a frame passes; the handler takes longer, and has a limit.
 WAY, HANDLER, LIMIT = 10, 30, 4000
 REPLY_WAIT = 1_000_000
-# Bits of a frame without and with its payload.
-BARE, FULL = 8 * 72, 8 * (72 + 32)
+# Bits of an acknowledgement, of a message with its payload, and of a question.
+ACK, MESSAGE, QUESTION = 8 * 32, 8 * (32 + 32), 8 * 72
 
 TRIES = range(REQUESTS + 1)
 ALL_WAITS = TIMEOUT * (REQUESTS + 1)
 
 
-def three_way(p, a, r, q):
+def three_way(p, a, r, asked, q):
     steps = []
     after = lambda state, n: (state, n + 1) if n < REQUESTS else "given up"
     for n in TRIES:
@@ -44,8 +44,8 @@ def three_way(p, a, r, q):
     for m in range(1, REPLIES + 1):
         following = ("Q", m + 1) if m < REPLIES else "given up"
         steps += [
-            (("Q", m), "done", (1 - a) * (1 - r), 2 * WAY),
-            (("Q", m), following, 1 - (1 - a) * (1 - r), TIMEOUT),
+            (("Q", m), "done", (1 - asked) * (1 - r), 2 * WAY),
+            (("Q", m), following, 1 - (1 - asked) * (1 - r), TIMEOUT),
         ]
     return steps
 
@@ -91,10 +91,10 @@ def amudp(p, r, q):
     return steps
 
 
-def steps_of(protocol, p, a, r, q):
+def steps_of(protocol, p, a, r, asked, q):
     match protocol:
         case "amvia":
-            return three_way(p, a, r, q)
+            return three_way(p, a, r, asked, q)
         case "amvia-riding":
             return two_way(p, r, q, ALL_WAITS, True)
         case "two-way":
@@ -105,8 +105,8 @@ def steps_of(protocol, p, a, r, q):
 
 def solved(protocol, ber, wire, application):
     lost = lambda bits: 1 - Fraction((1 - ber) ** bits) * (1 - Fraction(wire))
-    p, a = lost(FULL), lost(BARE)
-    steps = steps_of(protocol, p, a, p, Fraction(application))
+    p, a, asked = lost(MESSAGE), lost(ACK), lost(QUESTION)
+    steps = steps_of(protocol, p, a, p, asked, Fraction(application))
     steps = [step for step in steps if step[2] > 0]
     # Storm numbers states; it begins with A(0). Those that nothing leads to are not among them.
     reached, found = {("A", 0)}, [("A", 0)]

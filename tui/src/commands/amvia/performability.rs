@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long, default_value = "32B")]
     size: Bytes,
     /// Each experiment makes at most this many transactions while failures are injected, as in 10k or 1M
-    #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
+    #[arg(long, default_value = "1200k", value_parser = count::<u64>(1..=1 << 30))]
     measured: u64,
     /// Transactions of each simulation, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
