@@ -143,8 +143,7 @@ const MEDIUM: usize = HEAD + 128;
 
 /// Memory in which a short frame is put together. In one piece and aligned, its checksum takes a step for eight bytes; as it comes,
 /// one for each byte outside whole words.
-#[derive(FromBytes, IntoBytes, KnownLayout)]
-#[repr(C, align(8))]
+#[repr(align(8))]
 pub struct Room([u8; MEDIUM]);
 
 impl Default for Room {
