@@ -36,7 +36,11 @@ impl Driver {
     ) -> Result<(), EndpointError> {
         match self.tagged(tag) {
             Some((number, from)) => self.take(number, &Head { tag, from, body }, arrived, begins),
-            None => self.refuse(arrived),
+            // The connect before it was lost, or it comes from an earlier life: no damage.
+            None => {
+                self.transport.recycle(arrived.frame);
+                Ok(())
+            }
         }
     }
 

@@ -182,6 +182,9 @@ fn series(name: &str, style: usize, marks: Vec<Mark>) -> Series {
     }
 }
 
+/// The distance between points that belong to one place, as a part of the axis.
+const SIDE_BY_SIDE: f64 = 0.012;
+
 /// Least and greatest of some numbers; infinite the wrong way round if there are none.
 fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     values

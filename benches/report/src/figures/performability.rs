@@ -1,12 +1,14 @@
 //! The costs of failures for active messages, after figures 4.9 to 4.14 of Kaur.
 
+use std::ops::Range;
+
 use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::performability::Component;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::Transport;
 
 use super::amvia::{heights, point, style, transports};
-use super::{range, series};
+use super::{SIDE_BY_SIDE, range, series};
 use crate::analysis::Analysis;
 use crate::analysis::amvia::performability::{Excess, Stage, Throughput};
 use crate::analysis::amvia::way::OfWay;
@@ -68,7 +70,7 @@ fn times(
     of: fn(&[&Excess]) -> Vec<Series>,
 ) -> Option<Figure> {
     rows.first()?;
-    let (first, last) = range(rows.iter().map(|row| row.chance));
+    let ends = axis(rows);
     let panel = |protocol: Protocol| {
         let here: Vec<&Excess> = rows
             .iter()
@@ -83,7 +85,7 @@ fn times(
         };
         Panel {
             title: protocol.name().into(),
-            x: Axis::log(label, first / 1.5, last * 1.5),
+            x: Axis::log(label, ends.start, ends.end),
             y: Axis::log("Mean time, µs", low / 1.2, high * 1.2),
             series,
         }
@@ -96,7 +98,7 @@ fn times(
             format!(
                 "After figure 4.14 of Kaur: the mean time of a transaction over {over} by bit error rate: by the model, in the \
                  simulation (99 % interval) and in the experiment (95 % interval; none where fewer than 1,000 losses were counted). \
-                 Both axes are logarithmic."
+                 Points of one rate are shifted sideways, so that they do not hide each other. Both axes are logarithmic."
             ),
         ),
         _ => (
@@ -106,7 +108,7 @@ fn times(
                  fails for a message that passes: by the model as lines, in the simulation as points (99 % interval), and in the \
                  experiment as points of one colour for all components (95 % interval; none where fewer than 1,000 losses were counted). \
                  Library, kernel and NIC are passed twice by a frame, wire and switch once. The experiment loses the frame between the \
-                 protocol and its transport, whatever component is said to fail. Both axes are logarithmic."
+                 protocol and its transport, whatever component is said to fail; its points are shifted sideways. Both axes are logarithmic."
             ),
         ),
     };
@@ -133,9 +135,9 @@ fn by_model(rows: &[&Excess]) -> Mark {
     Mark::Line(line.collect())
 }
 
-fn by_simulation(rows: &[&Excess]) -> Mark {
+fn by_simulation(rows: &[&Excess]) -> Vec<Point> {
     let points = rows.iter().map(|row| place(row, row.simulation_ns));
-    Mark::Points(points.collect())
+    points.collect()
 }
 
 /// Points of what the experiment could measure.
@@ -146,11 +148,32 @@ fn by_experiment(rows: &[&Excess]) -> Vec<Point> {
         .collect()
 }
 
+/// The points, so many steps to the right.
+fn aside(rows: &[&Excess], points: Vec<Point>, steps: f64) -> Mark {
+    let axis = axis(rows);
+    let step = (axis.end / axis.start).powf(SIDE_BY_SIDE * steps);
+    let shifted = |point: Point| Point {
+        x: point.x * step,
+        ..point
+    };
+    Mark::Points(points.into_iter().map(shifted).collect())
+}
+
+/// The ends of the axis of chances.
+fn axis(rows: &[&Excess]) -> Range<f64> {
+    let (first, last) = range(rows.iter().map(|row| row.chance));
+    first / 1.5..last * 1.5
+}
+
 fn by_bits(rows: &[&Excess]) -> Vec<Series> {
     vec![
         series("model", 0, vec![by_model(rows)]),
-        series("simulation", 2, vec![by_simulation(rows)]),
-        series("experiment", 1, vec![Mark::Points(by_experiment(rows))]),
+        series(
+            "simulation",
+            2,
+            vec![aside(rows, by_simulation(rows), -1.0)],
+        ),
+        series("experiment", 1, vec![aside(rows, by_experiment(rows), 1.0)]),
     ]
 }
 
@@ -161,7 +184,7 @@ fn by_component(rows: &[&Excess]) -> Vec<Series> {
             .filter(|row| row.failing == component.name())
             .copied()
             .collect();
-        let marks = vec![by_model(&own), by_simulation(&own)];
+        let marks = vec![by_model(&own), Mark::Points(by_simulation(&own))];
         (!own.is_empty()).then(|| series(component.name(), i, marks))
     };
     let all = Component::ALL.into_iter().enumerate();
@@ -169,7 +192,7 @@ fn by_component(rows: &[&Excess]) -> Vec<Series> {
     // One series for all components: each of its points lies on the line of its own.
     let measured = by_experiment(rows);
     if !measured.is_empty() {
-        let marks = vec![Mark::Points(measured)];
+        let marks = vec![aside(rows, measured, 1.0)];
         all.push(series("experiment", Component::ALL.len(), marks));
     }
     all

@@ -4,7 +4,7 @@
 
 use jitterlab_experiment::level::{Level, Member};
 
-use super::{called, n_of, range, reach, series};
+use super::{SIDE_BY_SIDE, called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::application::runtimes::{FixedMean, Runtime};
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
@@ -298,9 +298,6 @@ fn with_room(label: &str, low: f64, high: f64) -> Axis {
     let room = 0.06 * (high - low);
     Axis::linear_between(label, low - room, high + room)
 }
-
-/// The distance between points that belong to one place, as a part of the axis.
-const SIDE_BY_SIDE: f64 = 0.012;
 
 /// A series an application, each with its look in every panel, and its points `step` beside those of the one before.
 fn lines(analysis: &Analysis, step: f64, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
