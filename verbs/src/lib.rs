@@ -35,7 +35,7 @@ pub use choose::{Adapter, Chosen, choose};
 pub use completion::{Completion, CompletionQueue, Events};
 pub use device::{Device, ports};
 pub use error::Error;
-pub use mailbox::{Draft, Mailbox, Received};
+pub use mailbox::{Draft, Mailbox, Message, Received};
 pub use memory::{MemoryRegion, ProtectionDomain};
 pub use port::{Gid, Mtu, Port};
 pub use queue_pair::{

@@ -94,6 +94,7 @@ impl Draft {
             inline,
             sent: 0,
             completed: 0,
+            read: 0,
         })
     }
 }
@@ -106,6 +107,8 @@ pub struct Mailbox {
     /// Sends so far, and the last of them that is known to be completed.
     sent: u64,
     completed: u64,
+    /// A bit for each slot of a receive that was read and is to be posted again.
+    read: u64,
 }
 
 /// The part that a mailbox and the messages that were received share.
@@ -156,11 +159,17 @@ impl Mailbox {
         Ok(true)
     }
 
-    /// The next message that has come, where it lies, until it is dropped.
+    /// The next message that has come, where it lies, until it is dropped. One of up to `short` bytes is given to `read` instead, and
+    /// its place is free after that: nobody has to keep account of who reads it.
     ///
     /// # Errors
     /// The connection is broken.
-    pub fn receive(&mut self) -> Result<Option<Received>, Error> {
+    #[inline]
+    pub fn receive<T>(
+        &mut self,
+        short: usize,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<Message<T>>, Error> {
         let Shared {
             pair,
             slot,
@@ -168,18 +177,28 @@ impl Mailbox {
         } = &*self.shared;
         if returned.load(Ordering::Relaxed) != 0 {
             // Acquire: what was read there has been read.
-            let mut slots = returned.swap(0, Ordering::Acquire);
-            while slots != 0 {
-                let number = slots.trailing_zeros() as usize;
-                slots &= slots - 1;
-                pair.post_receive(number as u64, (SLOTS + number) * slot, *slot)?;
-            }
+            self.read |= returned.swap(0, Ordering::Acquire);
         }
-        Ok(pair.receives().poll()?.map(|done| Received {
-            shared: Arc::clone(&self.shared),
-            slot: done.id as usize % SLOTS,
-            length: (done.length as usize).min(*slot),
-        }))
+        while self.read != 0 {
+            let number = self.read.trailing_zeros() as usize;
+            pair.post_receive(number as u64, (SLOTS + number) * slot, *slot)?;
+            self.read &= self.read - 1;
+        }
+        let Some(done) = pair.receives().poll()? else {
+            return Ok(None);
+        };
+        let (number, length) = (done.id as usize % SLOTS, (done.length as usize).min(*slot));
+        if length > short {
+            return Ok(Some(Message::Long(Received {
+                shared: Arc::clone(&self.shared),
+                slot: number,
+                length,
+            })));
+        }
+        // SAFETY: as in `Received`; the slot is posted again only by the next call.
+        let message = unsafe { pair.memory().slice((SLOTS + number) * slot, length) };
+        self.read |= 1 << number;
+        Ok(Some(Message::Short(read(message))))
     }
 
     /// Looks whether what was sent has failed, which a receiver alone would not see.
@@ -192,6 +211,15 @@ impl Mailbox {
         }
         Ok(())
     }
+}
+
+/// A message that has come.
+#[derive(Debug)]
+pub enum Message<T> {
+    /// What was made of a short one.
+    Short(T),
+    /// A longer one.
+    Long(Received),
 }
 
 /// A message that has come, in the memory that the device wrote it to.

@@ -199,10 +199,25 @@ impl MemoryRegion {
     #[inline]
     pub fn write(&self, at: usize, from: &[u8]) {
         self.check(at, from.len());
-        for (i, &byte) in from.iter().enumerate() {
-            // SAFETY: the byte lies within, as was just checked; volatile, because the device may read it;
-            // no reference to it exists anywhere.
-            unsafe { self.start.as_ptr().add(at + i).write_volatile(byte) };
+        // SAFETY: the place lies within, as was just checked.
+        let to = unsafe { self.start.as_ptr().add(at) };
+        let (words, rest) = match to.cast::<u64>().is_aligned() {
+            true => from.as_chunks(),
+            false => (&[][..], from),
+        };
+        for (i, &word) in words.iter().enumerate() {
+            // SAFETY: the word is aligned and lies within; volatile, because the device may read it; no reference to it exists
+            // anywhere.
+            unsafe {
+                to.cast::<u64>()
+                    .add(i)
+                    .write_volatile(u64::from_ne_bytes(word))
+            };
+        }
+        let written = 8 * words.len();
+        for (i, &byte) in rest.iter().enumerate() {
+            // SAFETY: as of a word.
+            unsafe { to.add(written + i).write_volatile(byte) };
         }
     }
 

@@ -1,73 +1,215 @@
 //! Frames that arrive: who has sent each, and what it leaves in its slot.
 
-use super::driver::{Driver, send};
+use super::driver::Driver;
 use super::error::EndpointError;
-use crate::protocol::{self, Greeting, Place};
+use super::handlers::Due;
+use super::outgoing::send;
+use super::peer::Peer;
+use super::running::Running;
+use crate::protocol::{self, Greeting, Nanos, Place};
 use crate::transaction::{EndpointId, Incarnation};
-use crate::transport::{self, Arrived};
-use crate::wire::{self, Body, Head, Refusal, Tag};
+use crate::transport::{self, Arrived, Transport};
+use crate::wire::{self, Body, Head, Part, Refusal, Tag};
+
+/// What a look for a frame has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// There was none.
+    Idle,
+    /// It was taken.
+    Took,
+    /// It was taken, and its handler is to run now.
+    Starts,
+}
 
 impl Driver {
-    /// Takes a frame. One with a short head, whose tag tells who has sent it, goes straight to its connection.
-    pub(super) fn arrived(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
-        let frame = &*arrived.frame;
-        if self.takes_bare
-            && let Some(short) = wire::decode_short(frame)
-        {
-            let size = frame.len();
-            return match short {
-                Ok((tag, body, payload)) => {
-                    let begins = size - payload.len();
-                    self.arrived_short(tag, body, arrived, begins)
+    /// Takes `most` frames that have arrived at most, and does what is due, also where a frame meets with an error. Says
+    /// whether there was a frame.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    #[inline]
+    pub(super) fn progress(
+        &mut self,
+        most: usize,
+        clock: impl Fn() -> Nanos,
+    ) -> Result<bool, EndpointError> {
+        let (mut was_there, mut met) = (false, Ok(()));
+        for _ in 0..most {
+            match self.take_frame(None, &clock) {
+                Ok(Step::Idle) => break,
+                Ok(Step::Took | Step::Starts) => was_there = true,
+                Err(error) => {
+                    met = Err(error);
+                    break;
                 }
-                Err(_) => self.refuse(arrived),
-            };
+            }
         }
-        self.arrived_sealed(arrived)
+        let expired = self.expire();
+        met?;
+        expired?;
+        Ok(was_there)
     }
 
+    /// Takes a frame, if there is one. A request may be started at once, where `running` is free for its handler. The clock is read
+    /// behind the look for a frame, which so waits for no clock.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    #[inline(always)]
+    pub(super) fn take_frame(
+        &mut self,
+        running: Option<&mut Running>,
+        clock: impl Fn() -> Nanos,
+    ) -> Result<Step, EndpointError> {
+        let mut arrived = self.transport.receive();
+        self.now = clock();
+        match &mut arrived {
+            Ok(place) => self.arrived(place, running),
+            Err(_) => arrived.map(|_| Step::Idle).map_err(EndpointError::from),
+        }
+    }
+
+    /// Takes a frame, if there is one. One with a short head, whose tag tells who has sent it, goes straight to its connection. Where
+    /// `running` is free for a handler and none is to run before, a request may be started at once. The frame is taken out of
+    /// its place at the end, so that it is moved in memory once.
+    #[inline(always)]
+    fn arrived(
+        &mut self,
+        place: &mut Option<Arrived>,
+        running: Option<&mut Running>,
+    ) -> Result<Step, EndpointError> {
+        let Some(Arrived { frame, .. }) = place else {
+            return Ok(Step::Idle);
+        };
+        let size = frame.len();
+        if self.takes_bare
+            && let Some(Ok((tag, body, payload))) = wire::decode_short(frame)
+        {
+            let begins = size - payload.len();
+            return self.arrived_short(tag, body, begins, place, running);
+        }
+        self.arrived_sealed(place, running)
+    }
+
+    /// Takes a frame that has a checksum, or no short head.
+    #[inline(never)]
+    fn arrived_sealed(
+        &mut self,
+        place: &mut Option<Arrived>,
+        running: Option<&mut Running>,
+    ) -> Result<Step, EndpointError> {
+        let Some(Arrived { frame, .. }) = place else {
+            return Ok(Step::Idle);
+        };
+        let size = frame.len();
+        match wire::decode_sealed(frame) {
+            Some(Ok((tag, body, payload))) => {
+                let begins = size - payload.len();
+                self.arrived_short(tag, body, begins, place, running)
+            }
+            Some(Err(_)) => self.refuse(place.take()),
+            None => self.arrived_in_full(place),
+        }
+    }
+
+    /// Takes a frame with a short head.
     #[inline(always)]
     fn arrived_short(
         &mut self,
         tag: Tag,
         body: Body,
-        arrived: Arrived,
         begins: usize,
-    ) -> Result<(), EndpointError> {
-        match self.tagged(tag) {
-            Some((number, from)) => self.take(number, &Head { tag, from, body }, arrived, begins),
+        place: &mut Option<Arrived>,
+        running: Option<&mut Running>,
+    ) -> Result<Step, EndpointError> {
+        let Some(number) = self.tagged(tag) else {
             // The connect before it was lost, or it comes from an earlier life: no damage.
-            None => {
-                self.transport.recycle(arrived.frame);
-                Ok(())
-            }
+            return self.pass_over(place.take());
+        };
+        let peer = self.peers[number].as_mut();
+        let (Some(peer), Some(Arrived { from, .. })) = (peer, &*place) else {
+            return Ok(Step::Idle);
+        };
+        if !peer.is_heard_at(from) {
+            return self.arrived_in_turn(number, begins, place);
         }
+        let (now, connection) = (self.now, &mut peer.connection);
+        let (message, step) = match &body {
+            Body::Request(part)
+                if let Some(running) = running
+                    && self.due.is_empty()
+                    && self.handlers.is_set(part.handler)
+                    && let Some((slot, acknowledges)) =
+                        connection.start_straight(now, tag, part, &mut self.shared) =>
+            {
+                if acknowledges {
+                    acknowledge(&mut *self.transport, peer, *part, self.has_checksum);
+                }
+                self.deadline = self.deadline.min(peer.deadline());
+                let due = Due::new(number, slot, peer.id, part, true);
+                running.begin(due, peer, &mut self.handlers, now);
+                (&mut running.message, Step::Starts)
+            }
+            Body::Reply(part)
+                if let Some((slot, acknowledges)) = connection.reply_straight(now, tag, part) =>
+            {
+                if acknowledges {
+                    acknowledge(&mut *self.transport, peer, *part, self.has_checksum);
+                }
+                if self.handlers.knows(part.handler) {
+                    let due = Due::new(number, slot, self.id, part, false);
+                    self.due.push_back(due);
+                }
+                (&mut peer.sent[slot.index()].reply, Step::Took)
+            }
+            _ => return self.arrived_in_turn(number, begins, place),
+        };
+        if let Some(Arrived { frame, .. }) = place.take()
+            && let Some(before) = message.land(frame, begins)
+        {
+            self.transport.recycle(before);
+        }
+        Ok(step)
     }
 
-    /// Takes a frame that has a checksum, or no short head.
-    fn arrived_sealed(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
-        let frame = &*arrived.frame;
-        let Some(short) = wire::decode_sealed(frame) else {
-            return self.arrived_in_full(arrived);
+    /// Takes a frame with a short head the general way. It reads the frame anew, so that the straight way need not have in memory what it has
+    /// read.
+    #[inline(never)]
+    fn arrived_in_turn(
+        &mut self,
+        number: usize,
+        begins: usize,
+        place: &mut Option<Arrived>,
+    ) -> Result<Step, EndpointError> {
+        let Some(arrived) = place.take() else {
+            return Ok(Step::Idle);
         };
-        let size = frame.len();
-        match short {
-            Ok((tag, body, payload)) => {
-                let begins = size - payload.len();
-                self.arrived_short(tag, body, arrived, begins)
+        let short = wire::decode_short(&arrived.frame[begins - wire::SHORT_HEAD..]);
+        match (&self.peers[number], short) {
+            (Some(Peer { id: from, .. }), Some(Ok((tag, body, _)))) => {
+                let head = Head {
+                    tag,
+                    from: *from,
+                    body,
+                };
+                self.take(number, &head, arrived, begins)
             }
-            Err(_) => self.refuse(arrived),
+            _ => self.refuse(Some(arrived)),
         }
     }
 
     /// Takes a frame whose head names its sender.
-    fn arrived_in_full(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
+    fn arrived_in_full(&mut self, place: &mut Option<Arrived>) -> Result<Step, EndpointError> {
+        let Some(arrived) = place.take() else {
+            return Ok(Step::Idle);
+        };
         let read = match self.takes_bare {
             true => wire::decode_bare(&arrived.frame),
             false => wire::decode(&arrived.frame),
         };
         let Ok((head, payload)) = read else {
-            return self.refuse(arrived);
+            return self.refuse(Some(arrived));
         };
         let begins = arrived.frame.len() - payload.len();
         // One that connects and has not shown that it gets what is sent to it is answered where it says it is, known or not:
@@ -78,19 +220,24 @@ impl Driver {
         };
         match known {
             Some(number) => self.take(number, &head, arrived, begins),
-            None => {
-                self.transport.recycle(arrived.frame);
-                Ok(())
-            }
+            None => self.pass_over(Some(arrived)),
         }
     }
 
     /// The arrival is no frame, or somebody else's.
     #[cold]
-    fn refuse(&mut self, arrived: Arrived) -> Result<(), EndpointError> {
+    fn refuse(&mut self, arrived: Option<Arrived>) -> Result<Step, EndpointError> {
         self.undecodable += 1;
-        self.transport.recycle(arrived.frame);
-        Ok(())
+        self.pass_over(arrived)
+    }
+
+    /// Nothing comes of the arrival.
+    #[cold]
+    fn pass_over(&mut self, arrived: Option<Arrived>) -> Result<Step, EndpointError> {
+        if let Some(arrived) = arrived {
+            self.transport.recycle(arrived.frame);
+        }
+        Ok(Step::Took)
     }
 
     /// Gives a frame to the connection of the peer that has sent it. Its payload begins at byte `begins`.
@@ -101,20 +248,19 @@ impl Driver {
         head: &Head,
         arrived: Arrived,
         begins: usize,
-    ) -> Result<(), EndpointError> {
+    ) -> Result<Step, EndpointError> {
         let knows = match &head.body {
             Body::Request(part) => self.handlers.knows(part.handler),
             _ => true,
         };
         let peer = self.peers[number].as_ref();
-        if peer.is_some_and(|peer| peer.to != Some(arrived.from))
+        if peer.is_some_and(|peer| !peer.is_heard_at(&arrived.from))
             && !self.is_heard(number, head, arrived.from)
         {
-            return self.refuse(arrived);
+            return self.refuse(Some(arrived));
         }
         let Some(peer) = &mut self.peers[number] else {
-            self.transport.recycle(arrived.frame);
-            return Ok(());
+            return self.pass_over(Some(arrived));
         };
         let place = peer
             .connection
@@ -127,7 +273,8 @@ impl Driver {
             Some(Place::Reply { slot, offset }) => (&mut peer.sent[slot.index()].reply, offset),
             None => {
                 self.transport.recycle(arrived.frame);
-                return self.carry_out(number);
+                self.carry_out(number)?;
+                return Ok(Step::Took);
             }
         };
         let used = match &head.body {
@@ -144,7 +291,8 @@ impl Driver {
         if let Some(frame) = used {
             self.transport.recycle(frame);
         }
-        self.carry_out(number)
+        self.carry_out(number)?;
+        Ok(Step::Took)
     }
 
     /// True for a frame that is taken although it came from elsewhere than the peer's did. A tag shows that the peer gets what is
@@ -166,19 +314,19 @@ impl Driver {
         }
     }
 
-    /// The peer that has been given a tag: its number, and its name. Frames of one peer often follow one another.
+    /// The number of the peer that has been given a tag. Frames of one peer often follow one another.
     #[inline(always)]
-    fn tagged(&mut self, tag: Tag) -> Option<(usize, EndpointId)> {
+    fn tagged(&mut self, tag: Tag) -> Option<usize> {
         match &self.peers[self.latest] {
-            Some(latest) if latest.tag == tag => Some((self.latest, latest.id)),
+            Some(latest) if latest.tag == tag => Some(self.latest),
             _ => self.look_up(tag),
         }
     }
 
     #[inline(never)]
-    fn look_up(&mut self, tag: Tag) -> Option<(usize, EndpointId)> {
+    fn look_up(&mut self, tag: Tag) -> Option<usize> {
         self.latest = *self.tags.get(&tag)?;
-        Some((self.latest, self.peers[self.latest].as_ref()?.id))
+        Some(self.latest)
     }
 
     /// The number of a peer that is known. Frames of one peer often follow one another.
@@ -251,5 +399,14 @@ impl Driver {
     /// Sends a frame without payload to a peer that is not known.
     fn answer(&mut self, to: transport::Peer, head: &Head) -> Result<(), EndpointError> {
         send(&mut *self.transport, to, head, &[], self.has_checksum)
+    }
+}
+
+/// Acknowledges a message that was taken straight. It goes on also where a transport is broken, which says so again.
+#[inline(never)]
+fn acknowledge(transport: &mut dyn Transport, peer: &Peer, part: Part, has_checksum: bool) {
+    if let Some(to) = peer.to {
+        let head = peer.connection.ack_straight(&part);
+        let _ = send(transport, to, &head, &[], has_checksum);
     }
 }

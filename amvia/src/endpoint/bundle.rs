@@ -11,6 +11,7 @@ use jitterlab_base::biased::{Biased, Turn, this_thread};
 use jitterlab_base::clock::Clock;
 use jitterlab_base::fork::Parent;
 
+use super::arrival::Step;
 use super::driver::Driver;
 use super::error::{EndpointError, Forked};
 use super::handlers::{Answer, Call};
@@ -22,8 +23,13 @@ use crate::protocol::Nanos;
 const STEP: Duration = Duration::from_micros(250);
 /// Frames that the service thread takes at once.
 const BACKLOG: usize = 64;
-/// Looks without a poll after which the service thread sleeps until the next one.
+/// Looks at such intervals, 100 ms of them, after a handler has taken its time.
 const QUIET: u32 = 400;
+/// The time between two looks otherwise, unless the last one has found a handler: each look may take the processor from the thread that
+/// polls. So the initiator of the first request whose handler takes its time sends it again before it is acknowledged.
+const CALM: Duration = Duration::from_millis(4);
+/// Such looks without a poll after which the service thread sleeps until the next one.
+const IDLE: u32 = 25;
 
 /// Endpoints that are polled together. Clones are handles of one bundle, for any thread.
 ///
@@ -107,6 +113,7 @@ impl Bundle {
     ///
     /// # Errors
     /// A transport or a log is broken.
+    #[inline]
     pub fn poll(&self) -> Result<bool, EndpointError> {
         self.0.poll()
     }
@@ -150,51 +157,47 @@ impl Shared {
             self.wake();
         }
         // One frame: its handler runs before the next is looked for, which is a call of the system.
-        let (mut was_there, mut met) = (false, Ok(()));
-        match state.progress(1, || self.now()) {
-            Ok(is_there) => was_there = is_there,
-            Err(error) => met = Err(error),
-        }
+        let (mut was_there, mut met) = (false, Met(None));
         let mut index = 0;
         while let State {
-            drivers,
-            running: Some(next),
-            ..
+            drivers, running, ..
         } = &mut *state
             && let Some(place) = drivers.get_mut(index)
         {
             if let Some(driver) = place {
-                match driver.start(next) {
-                    Ok(true) => {
-                        was_there = true;
-                        let place = Place {
-                            index,
-                            number: driver.number,
-                        };
-                        let ended;
-                        (state, ended) = self.run(state, place)?;
-                        if ended.is_err() {
-                            met = met.and(ended);
-                        }
-                    }
-                    Ok(false) => {}
-                    Err(error) => met = met.and(Err(error)),
+                let step = driver.take_frame(running.as_deref_mut(), || self.now());
+                let step = met.or(step, Step::Idle);
+                met.or(driver.expire(), ());
+                let starts = match (step, running) {
+                    (Step::Starts, _) => true,
+                    (_, Some(next)) => met.or(driver.start(next), false),
+                    (_, None) => false,
+                };
+                was_there |= starts || step == Step::Took;
+                if starts {
+                    let place = Place {
+                        index,
+                        number: driver.number,
+                    };
+                    state = self.run(state, place, &mut met)?;
                 }
             }
             index += 1;
         }
-        met?;
+        met.first()?;
         Ok(was_there)
     }
 
-    /// Runs a handler without holding the state. Gives the state, and what its end has met with.
+    /// Runs a handler without holding the state, and gives the state.
+    #[inline(always)]
     fn run<'a>(
         &'a self,
         mut state: Turn<'a, State>,
         place: Place,
-    ) -> Result<(Turn<'a, State>, Result<(), EndpointError>), Forked> {
+        met: &mut Met,
+    ) -> Result<Turn<'a, State>, Forked> {
         let Some(mut running) = state.running.take() else {
-            return Ok((state, Ok(())));
+            return Ok(state);
         };
         state.in_handler = Some(this_thread());
         drop(state);
@@ -214,7 +217,7 @@ impl Shared {
         };
         let mut call = Call {
             from: *from,
-            transaction: due.id,
+            transaction: &due.id,
             bytes: message.bytes(),
             answer,
         };
@@ -231,10 +234,10 @@ impl Shared {
             drop(state);
             // Outside the state: a handler may hold handles of this bundle.
             drop(running);
-            return Ok((self.lock()?, Ok(())));
+            return self.lock();
         };
-        let sent = match ended {
-            Ok(()) => driver.end(&mut running, || self.now()),
+        match ended {
+            Ok(()) => met.or(driver.end(&mut running, || self.now()), ()),
             Err(panic) => {
                 // The panic goes out of this poll; an error that lasts comes out of the next.
                 let _ = driver.cut_off(&mut running, self.now());
@@ -242,9 +245,9 @@ impl Shared {
                 drop(state);
                 resume_unwind(panic);
             }
-        };
+        }
         state.running = Some(running);
-        Ok((state, sent))
+        Ok(state)
     }
 
     pub(super) fn wait(&self, at_most: Duration) -> Result<bool, EndpointError> {
@@ -287,6 +290,33 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.wake();
+    }
+}
+
+/// The first error that a poll has met with. One of an endpoint takes nothing from the others.
+struct Met(Option<Box<EndpointError>>);
+
+impl Met {
+    /// What was met with, or this where it is an error.
+    #[inline(always)]
+    fn or<T>(&mut self, result: Result<T, EndpointError>, otherwise: T) -> T {
+        result.unwrap_or_else(|error| {
+            self.note(error);
+            otherwise
+        })
+    }
+
+    #[cold]
+    fn note(&mut self, error: EndpointError) {
+        self.0.get_or_insert_with(|| Box::new(error));
+    }
+
+    #[inline]
+    fn first(self) -> Result<(), EndpointError> {
+        match self.0 {
+            None => Ok(()),
+            Some(error) => Err(*error),
+        }
     }
 }
 
@@ -368,41 +398,42 @@ const TURN: Duration = Duration::from_millis(1);
 
 /// The service thread: takes the bundle's work while a handler takes its time.
 fn serve(bundle: &Weak<Shared>) {
-    let mut last = 0;
-    let mut polls = 0;
-    let mut quiet = 0;
+    let (mut handlers, mut polls) = (0, 0);
+    // Looks since a handler took its time, and since the last poll.
+    let (mut quiet, mut idle) = (QUIET, 0);
+    let mut sleeps = false;
     loop {
-        if quiet < QUIET {
-            thread::park_timeout(STEP);
-        } else {
-            thread::park();
-            quiet = 0;
+        match sleeps {
+            true => thread::park(),
+            false if quiet < QUIET || handlers % 2 == 1 => thread::park_timeout(STEP),
+            false => thread::park_timeout(CALM),
         }
+        sleeps = false;
         let Some(shared) = bundle.upgrade() else {
             return;
         };
-        let handlers = shared.handlers.load(Ordering::Relaxed);
-        let runs_still = handlers % 2 == 1 && handlers == last;
-        last = handlers;
-        if runs_still {
-            quiet = 0;
+        let before = std::mem::replace(&mut handlers, shared.handlers.load(Ordering::Relaxed));
+        if handlers % 2 == 1 && handlers == before {
+            (quiet, idle) = (0, 0);
             // An error shows again at the next poll.
             if let Ok(mut state) = shared.lock() {
                 let _ = state.progress(BACKLOG, || shared.now());
             }
             continue;
         }
-        let now = shared.polls.load(Ordering::Relaxed);
-        quiet = if now == polls { quiet + 1 } else { 0 };
-        polls = now;
-        if quiet == QUIET
+        quiet = QUIET.min(quiet + 1);
+        let before = std::mem::replace(&mut polls, shared.polls.load(Ordering::Relaxed));
+        idle = match polls == before && quiet == QUIET {
+            true => idle + 1,
+            false => 0,
+        };
+        if idle >= IDLE
             && let Ok(mut state) = shared.lock()
         {
             // Polls have the state: one that comes later sees that it sleeps.
-            match shared.polls.load(Ordering::Relaxed) == polls {
-                true => state.service_sleeps = true,
-                false => quiet = 0,
-            }
+            sleeps = shared.polls.load(Ordering::Relaxed) == polls;
+            state.service_sleeps = sleeps;
+            idle = 0;
         }
     }
 }

@@ -8,6 +8,7 @@ use rand::rngs::SysRng;
 use super::error::EndpointError;
 use super::handlers::{Due, Handlers};
 use super::options::Options;
+use super::outgoing::send;
 use super::peer::{Peer, Standing};
 use super::published::Publishing;
 use super::received::Received;
@@ -18,7 +19,10 @@ use crate::protocol::{
 };
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
 use crate::transport::{self, Transport};
-use crate::wire::{Head, Room, Tag};
+use crate::wire::Tag;
+
+/// A request that was made: its slot, and the transaction.
+pub(super) type Made = (Slot, TransactionId);
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
@@ -50,7 +54,7 @@ pub(super) struct Driver {
     /// The time of the last look for frames.
     pub(super) now: Nanos,
     /// No connection has anything to do before.
-    deadline: Nanos,
+    pub(super) deadline: Nanos,
     /// Frames that were none.
     pub(super) undecodable: u64,
     /// The page where others look on, if there is one.
@@ -233,50 +237,20 @@ impl Driver {
         }
     }
 
-    /// Takes `most` frames that have arrived at most, and does what is due, also where a frame meets with an error. Says
-    /// whether there was a frame. The clock is read behind the look for a frame, which so waits for no clock.
+    /// Does what is due.
     ///
     /// # Errors
     /// The transport or the log is broken.
     #[inline]
-    pub(super) fn progress(
-        &mut self,
-        most: usize,
-        clock: impl Fn() -> Nanos,
-    ) -> Result<bool, EndpointError> {
-        let taken = self.take_frames(most, clock);
-        if self.deadline > self.now {
-            return taken;
+    pub(super) fn expire(&mut self) -> Result<(), EndpointError> {
+        match self.deadline > self.now {
+            true => Ok(()),
+            false => self.expire_all(self.now),
         }
-        let expired = self.expire(self.now);
-        let was_there = taken?;
-        expired?;
-        Ok(was_there)
     }
 
-    #[inline]
-    fn take_frames(
-        &mut self,
-        most: usize,
-        clock: impl Fn() -> Nanos,
-    ) -> Result<bool, EndpointError> {
-        let mut taken = 0;
-        while taken < most {
-            let arrived = self.transport.receive();
-            if taken == 0 {
-                self.now = clock();
-            }
-            match arrived {
-                Ok(Some(arrived)) => self.arrived(arrived)?,
-                Ok(None) => break,
-                Err(error) => return Err(error.into()),
-            }
-            taken += 1;
-        }
-        Ok(taken > 0)
-    }
-
-    fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
+    #[inline(never)]
+    fn expire_all(&mut self, now: Nanos) -> Result<(), EndpointError> {
         self.deadline = self.publish(now);
         // An error of one peer takes nothing from the others.
         let mut carried = Ok(());
@@ -323,8 +297,7 @@ impl Driver {
         let Some(peer) = &self.peers[number] else {
             return Ok(());
         };
-        let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
-        self.deadline = self.deadline.min(deadline);
+        self.deadline = self.deadline.min(peer.deadline());
         if !peer.connection.has_actions() {
             return Ok(());
         }
@@ -472,10 +445,55 @@ impl Driver {
         has_slot && peer.is_some_and(|peer| peer.connection.credits() > 0)
     }
 
-    /// Makes a request. `fill` writes its bytes where they stay.
+    /// Makes a request, and sends it at once, where it can go straight. `fill` writes its bytes where they stay, or comes back.
+    ///
+    /// # Errors
+    /// The transport is broken.
+    #[inline(always)]
+    pub(super) fn request_straight<F: FnOnce(&mut [u8])>(
+        &mut self,
+        number: usize,
+        handler: u16,
+        length: usize,
+        fill: F,
+        clock: impl FnOnce() -> Nanos,
+    ) -> Result<Result<Made, EndpointError>, F> {
+        let Some(peer) = &mut self.peers[number] else {
+            return Err(fill);
+        };
+        let size = u32::try_from(length).unwrap_or(u32::MAX);
+        let is_shared = self.config.protocol == Protocol::Amudp;
+        if is_shared && self.free.is_empty() {
+            return Err(fill);
+        }
+        let Some((slot, id, head)) = peer.connection.request_straight(handler, size) else {
+            return Err(fill);
+        };
+        let place = match is_shared.then(|| self.free.pop()).flatten() {
+            Some(shared) => shared_place(shared),
+            None => send_place(number, slot),
+        };
+        let bytes = match self.log.replace(place, length) {
+            Ok(bytes) => bytes,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        fill(bytes);
+        let sent = match peer.to {
+            Some(to) => send(&mut *self.transport, to, &head, bytes, self.has_checksum),
+            None => Ok(()),
+        };
+        peer.connection.sent_straight(clock(), slot);
+        self.deadline = self.deadline.min(peer.deadline());
+        let kept = &mut peer.sent[slot.index()];
+        (kept.place, kept.unlogged) = (Some(place), Some(length));
+        Ok(sent.map(|()| (slot, id)))
+    }
+
+    /// Makes a request behind all that is to be done before it. `fill` writes its bytes where they stay.
     ///
     /// # Errors
     /// There is no credit, the peer takes no message of this length, or the log is broken.
+    #[inline(never)]
     pub(super) fn request(
         &mut self,
         number: usize,
@@ -483,9 +501,10 @@ impl Driver {
         length: usize,
         fill: impl FnOnce(&mut [u8]),
         now: Nanos,
-    ) -> Result<(Slot, TransactionId), EndpointError> {
+    ) -> Result<Made, EndpointError> {
         let (is_shared, is_kept) = (self.is_shared(), self.keeps_log());
-        let Some(peer) = &mut self.peers[number] else {
+        let size = u32::try_from(length).unwrap_or(u32::MAX);
+        let Some(peer) = &self.peers[number] else {
             return Err(EndpointError::Closed);
         };
         if peer.connection.has_actions() {
@@ -498,14 +517,9 @@ impl Driver {
         if is_shared && self.free.is_empty() {
             return Err(protocol::RequestError::NoCredit.into());
         }
-        let size = u32::try_from(length).unwrap_or(u32::MAX);
         let slot = peer.connection.request(now, handler, size)?;
         let place = match is_shared.then(|| self.free.pop()).flatten() {
-            Some(shared) => log::Place {
-                pool: Pool::Send,
-                peer: 0,
-                slot: shared,
-            },
+            Some(shared) => shared_place(shared),
             None => send_place(number, slot),
         };
         let sent = &mut peer.sent[slot.index()];
@@ -525,12 +539,15 @@ impl Driver {
     ///
     /// # Errors
     /// There is none, it is under way, or the log is broken.
+    #[inline(always)]
     pub(super) fn release(&mut self, number: usize, slot: Slot) -> Result<(), EndpointError> {
         let Some(peer) = &mut self.peers[number] else {
             return Err(EndpointError::Released);
         };
         peer.connection.release(slot)?;
-        self.carry_out(number)?;
+        if peer.connection.has_actions() {
+            self.carry_out(number)?;
+        }
         if let Some(peer) = &mut self.peers[number] {
             let sent = &mut peer.sent[slot.index()];
             sent.reply.clear(&mut *self.transport);
@@ -540,6 +557,15 @@ impl Driver {
             }
         }
         Ok(())
+    }
+}
+
+/// The place of a slot of the send pool that all peers share (AMUDP).
+fn shared_place(slot: u32) -> log::Place {
+    log::Place {
+        pool: Pool::Send,
+        peer: 0,
+        slot,
     }
 }
 
@@ -553,40 +579,6 @@ fn secret() -> Result<[u8; 32], EndpointError> {
             source: std::io::Error::other(source),
         })?;
     Ok(secret)
-}
-
-/// Sends a frame. One that is not taken is lost; the protocol sees to it.
-#[inline(always)]
-pub(super) fn send(
-    transport: &mut dyn Transport,
-    to: transport::Peer,
-    head: &Head,
-    payload: &[u8],
-    has_checksum: bool,
-) -> Result<(), EndpointError> {
-    if has_checksum {
-        return send_sealed(transport, to, *head, payload);
-    }
-    match head.encode_short() {
-        Some(short) => transport.send(to, &short, payload),
-        None => transport.send(to, &head.encode_bare(), payload),
-    }?;
-    Ok(())
-}
-
-/// Sends a frame with a checksum. It takes a head of its own, so that the caller's need not lie in memory.
-#[inline(never)]
-fn send_sealed(
-    transport: &mut dyn Transport,
-    to: transport::Peer,
-    head: Head,
-    payload: &[u8],
-) -> Result<(), EndpointError> {
-    match head.encode_sealed(payload, &mut Room::default()) {
-        Some([frame, rest]) => transport.send(to, frame, rest),
-        None => transport.send(to, &head.encode(payload), payload),
-    }?;
-    Ok(())
 }
 
 /// The bytes of a part of a message.

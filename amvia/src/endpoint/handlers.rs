@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::protocol::Slot;
 use crate::transaction::{EndpointId, TransactionId};
+use crate::wire::Part;
 
 /// A function that runs when a message arrives: on the thread that polls, and one at a time in a bundle.
 pub type Handler = Box<dyn FnMut(&mut Call<'_>) + Send>;
@@ -32,6 +33,12 @@ impl Handlers {
     pub(super) fn knows(&self, number: u16) -> bool {
         let entry = self.0.get(usize::from(number));
         entry.is_some_and(|entry| !matches!(entry, Entry::Unset))
+    }
+
+    /// True if the handler of a number can be [taken](Handlers::take).
+    #[inline]
+    pub(super) fn is_set(&self, number: u16) -> bool {
+        matches!(self.0.get(usize::from(number)), Some(Entry::Set(_)))
     }
 
     /// Takes a handler out while it runs.
@@ -76,10 +83,34 @@ pub(super) struct Due {
     pub(super) is_request: bool,
 }
 
+impl Due {
+    /// A message that has come in one frame, to a slot of peer `peer`.
+    #[inline(always)]
+    pub(super) fn new(
+        peer: usize,
+        slot: Slot,
+        initiator: EndpointId,
+        part: &Part,
+        is_request: bool,
+    ) -> Self {
+        Due {
+            peer,
+            slot,
+            id: TransactionId {
+                initiator,
+                incarnation: part.number.incarnation,
+                sequence: part.number.sequence,
+            },
+            handler: part.handler,
+            is_request,
+        }
+    }
+}
+
 /// The message that a handler runs for.
 pub struct Call<'a> {
     pub(super) from: EndpointId,
-    pub(super) transaction: TransactionId,
+    pub(super) transaction: &'a TransactionId,
     pub(super) bytes: &'a [u8],
     pub(super) answer: Answer<'a>,
 }
@@ -124,7 +155,7 @@ impl<'a> Call<'a> {
 
     /// The transaction that the message belongs to.
     pub fn transaction(&self) -> TransactionId {
-        self.transaction
+        *self.transaction
     }
 
     /// The payload of the message, where it landed. Its memory is used again after the handler.
@@ -137,6 +168,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// The initiator takes no message of this length: no reply is set.
+    #[inline]
     pub fn reply(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
         self.reply_to(0, bytes)
     }
@@ -145,6 +177,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// As there.
+    #[inline]
     pub fn reply_to(&mut self, handler: u16, bytes: &[u8]) -> Result<(), ReplyError> {
         self.reply_in_place(handler, |reply| reply.extend_from_slice(bytes))
     }
@@ -153,6 +186,7 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// As there.
+    #[inline]
     pub fn reply_in_place(
         &mut self,
         handler: u16,

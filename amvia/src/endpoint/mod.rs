@@ -36,6 +36,7 @@ mod driver;
 mod error;
 mod handlers;
 mod options;
+mod outgoing;
 mod peer;
 mod published;
 mod received;
@@ -290,6 +291,28 @@ impl Endpoint {
     /// # Errors
     /// As there.
     pub fn request_in_place(
+        &self,
+        peer: PeerId,
+        handler: u16,
+        length: usize,
+        credit: Credit,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Transaction, EndpointError> {
+        let mut state = self.bundle.lock()?;
+        let driver = driver(&mut state, self.place)?;
+        found(driver, peer)?;
+        match driver.request_straight(peer.0, handler, length, fill, || self.bundle.now()) {
+            Ok(made) => made.map(|(slot, id)| Transaction { peer, slot, id }),
+            Err(fill) => {
+                drop(state);
+                self.request_in_turn(peer, handler, length, credit, fill)
+            }
+        }
+    }
+
+    /// Makes a request that does not go straight: there may be no credit, or something is to be done before it.
+    #[inline(never)]
+    fn request_in_turn(
         &self,
         peer: PeerId,
         handler: u16,

@@ -3,7 +3,7 @@
 use super::received::Received;
 use super::text::Text;
 use crate::log;
-use crate::protocol::{Connection, Protocol};
+use crate::protocol::{Connection, Nanos, Protocol};
 use crate::transaction::{EndpointId, Incarnation};
 use crate::transport;
 use crate::wire::{Refusal, Tag};
@@ -67,6 +67,18 @@ impl Peer {
             sent: (0..window).map(|_| Sent::default()).collect(),
             received: (0..received).map(|_| Received::default()).collect(),
         }
+    }
+
+    /// Frames of it come from there.
+    #[inline]
+    pub(super) fn is_heard_at(&self, from: &transport::Peer) -> bool {
+        self.to.as_ref() == Some(from)
+    }
+
+    /// Nothing is due before.
+    #[inline]
+    pub(super) fn deadline(&self) -> Nanos {
+        self.connection.deadline().unwrap_or(Nanos::MAX)
     }
 
     /// All peers share one pool (AMUDP).

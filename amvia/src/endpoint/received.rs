@@ -21,7 +21,12 @@ impl Received {
     }
 
     /// Keeps a frame that holds a whole message from byte `from` on. Gives back the frame before, to be recycled.
+    #[inline]
     pub(super) fn land(&mut self, frame: Landed, from: usize) -> Option<Landed> {
+        if self.landed.is_none() {
+            self.landed = Some((frame, from));
+            return None;
+        }
         self.landed.replace((frame, from)).map(|(before, _)| before)
     }
 
@@ -34,6 +39,7 @@ impl Received {
     }
 
     /// The message.
+    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.landed {
             Some((frame, from)) => &frame[*from..],
@@ -42,6 +48,7 @@ impl Received {
     }
 
     /// Forgets the message, and gives the frame that it was in back to its transport.
+    #[inline]
     pub(super) fn clear(&mut self, transport: &mut dyn Transport) {
         if let Some((frame, _)) = self.landed.take() {
             transport.recycle(frame);

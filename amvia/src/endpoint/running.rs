@@ -2,7 +2,9 @@
 
 use super::driver::Driver;
 use super::error::EndpointError;
-use super::handlers::{Due, Handler, Reply};
+use super::handlers::{Due, Handler, Handlers, Reply};
+use super::outgoing::send;
+use super::peer::Peer;
 use super::received::Received;
 use super::records::receive_place;
 use crate::protocol::{Nanos, Protocol, Slot};
@@ -48,6 +50,18 @@ impl Running {
             started: 0,
             release: false,
         }
+    }
+
+    /// A handler is about to run on the message.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, due: Due, peer: &Peer, handlers: &mut Handlers, now: Nanos) {
+        self.handler = handlers.take(due.handler);
+        self.reply.clear();
+        self.due = due;
+        self.from = peer.id;
+        self.most = peer.connection.longest() as usize;
+        self.started = now;
+        self.release = false;
     }
 }
 
@@ -101,13 +115,7 @@ impl Driver {
             }
         };
         std::mem::swap(message, &mut running.message);
-        running.handler = self.handlers.take(due.handler);
-        running.reply.clear();
-        running.due = due;
-        running.from = peer.id;
-        running.most = peer.connection.longest() as usize;
-        running.started = self.now;
-        running.release = false;
+        running.begin(due, peer, &mut self.handlers, self.now);
         Ok(true)
     }
 
@@ -151,6 +159,9 @@ impl Driver {
             Protocol::Amudp => clock(),
             Protocol::Amvia | Protocol::TwoWay => running.started,
         };
+        if due.is_request && self.reply_straight(running, now)? {
+            return Ok(());
+        }
         if let Some(handler) = running.handler.take() {
             self.handlers.put_back(due.handler, handler);
         }
@@ -187,5 +198,38 @@ impl Driver {
             kept.copy_from_slice(bytes);
         }
         self.carry_out(due.peer)
+    }
+
+    /// Sends the reply at once, where it can go straight. All else that the end of a handler takes comes after that.
+    #[inline(always)]
+    fn reply_straight(&mut self, running: &mut Running, now: Nanos) -> Result<bool, EndpointError> {
+        let Due {
+            peer,
+            slot,
+            handler,
+            ..
+        } = running.due;
+        let bytes = &*running.reply.bytes;
+        let (reply, length) = (running.reply.handler, bytes.len());
+        let Some(Some(to)) = self.peers.get_mut(peer) else {
+            return Ok(false);
+        };
+        let place = receive_place(to.pool_of(peer), slot);
+        let connection = &mut to.connection;
+        let head = connection.handled_straight(now, slot, reply, length as u32, &mut self.shared);
+        let Some(head) = head else {
+            return Ok(false);
+        };
+        let sent = match to.to {
+            Some(to) => send(&mut *self.transport, to, &head, bytes, self.has_checksum),
+            None => Ok(()),
+        };
+        self.deadline = self.deadline.min(to.deadline());
+        if let Some(taken) = running.handler.take() {
+            self.handlers.put_back(handler, taken);
+        }
+        running.message.clear(&mut *self.transport);
+        self.log.replace(place, length)?.copy_from_slice(bytes);
+        sent.map(|()| true)
     }
 }

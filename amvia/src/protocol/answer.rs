@@ -67,6 +67,7 @@ pub(super) fn conclude(link: &mut Link, record: &mut Received, now: Nanos) {
     }
 }
 
+#[inline]
 pub(super) fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState) {
     record.state = state;
     link.log(slot, || Entry::Received(record.record()));
@@ -111,16 +112,7 @@ pub(super) fn respond(
             return;
         }
         TargetState::ReplySent if record.reply <= link.longest() => {
-            let message = Message {
-                role: Role::Reply,
-                slot,
-                number,
-                first_incomplete: 0,
-                attempt,
-                handler: record.reply_handler,
-                length: record.reply,
-            };
-            link.send(message, have, burst);
+            link.send(reply(record, slot, attempt), have, burst);
             return;
         }
         // The initiator takes less than it did when the handler was started.
@@ -135,4 +127,18 @@ pub(super) fn respond(
         attempt,
         reason,
     });
+}
+
+/// The message of a reply.
+#[inline]
+pub(super) fn reply(record: &Received, slot: Slot, attempt: u16) -> Message {
+    Message {
+        role: Role::Reply,
+        slot,
+        number: record.number(),
+        first_incomplete: 0,
+        attempt,
+        handler: record.reply_handler,
+        length: record.reply,
+    }
 }

@@ -14,13 +14,13 @@ use crate::wire::{Body, Head, Hello, Refusal};
 /// One pair of endpoints, seen from one of them. The [module](super) says what a driver does with it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Connection {
-    link: Link,
-    initiator: Initiator,
-    target: Target,
+    pub(super) link: Link,
+    pub(super) initiator: Initiator,
+    pub(super) target: Target,
     /// The receive pool, where it is not shared.
-    own: ReplyPool,
+    pub(super) own: ReplyPool,
     /// When the peer was last heard.
-    heard: Nanos,
+    pub(super) heard: Nanos,
 }
 
 impl Connection {
@@ -384,6 +384,7 @@ impl Connection {
     ///
     /// # Errors
     /// There is no such transaction, or it is under way.
+    #[inline]
     pub fn release(&mut self, slot: Slot) -> Result<(), SlotError> {
         self.initiator.release(&mut self.link, slot)
     }
@@ -470,7 +471,7 @@ impl Connection {
 
 /// The pool of a peer's requests: its own, or under AMUDP that of all peers.
 #[inline]
-fn pool_of<'a>(
+pub(super) fn pool_of<'a>(
     link: &Link,
     own: &'a mut ReplyPool,
     shared: &'a mut ReplyPool,

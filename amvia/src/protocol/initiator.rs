@@ -1,10 +1,10 @@
 //! The initiator: makes requests, and knows what became of each (Kaur, section 3.2.1).
 
-use super::link::{Link, NEVER};
+use super::link::{Link, Message, NEVER};
 use super::segments::has_grown;
 use super::sent::{
-    Phase, Sent, accepted, acknowledge_reply, begin, change, end, given_up, hear, pull, query,
-    send_request, transmit,
+    Phase, Sent, accepted, acknowledge_reply, begin, change, end, given_up, hear, message, pull,
+    query, rest, send_request, stamp, transmit,
 };
 use super::{Nanos, Place, Protocol, Record, RequestError, Slot, SlotError};
 use crate::transaction::{Incarnation, InitiatorState, TransactionId};
@@ -100,18 +100,32 @@ impl Initiator {
         if length > most {
             return Err(RequestError::TooLong { length, most });
         }
+        let low = self.low;
+        let (slot, sent) = self.fresh(link, handler, length);
+        match link.hello {
+            Some(hello) => begin(link, sent, slot, low, now, &hello),
+            None => {
+                sent.phase = Phase::Held;
+                change(link, sent, slot, InitiatorState::NotProcessed);
+                link.dial(now, low);
+            }
+        }
+        Ok(slot)
+    }
+
+    /// The slot of a new request, for which there is credit.
+    #[inline(always)]
+    fn fresh(&mut self, link: &mut Link, handler: u16, length: u32) -> (Slot, &mut Sent) {
         let sequence = self.next;
         self.next += 1;
         link.counters().requests += 1;
         let slot = self.slot(sequence);
-        let low = self.low;
         let sent = &mut self.sent[slot.index()];
         let id = TransactionId {
             initiator: link.local.endpoint,
             incarnation: link.local.incarnation,
             sequence,
         };
-        let state = InitiatorState::NotProcessed;
         sent.record = Record {
             id,
             target: Incarnation(0),
@@ -119,20 +133,74 @@ impl Initiator {
             request: length,
             reply_handler: 0,
             reply: 0,
-            state,
+            state: InitiatorState::NotProcessed,
         };
         sent.assembly.begin(0);
         (sent.attempt, sent.judged, sent.tries) = (0, 0, 0);
         sent.peer_has = Have::default();
-        match link.hello {
-            Some(hello) => begin(link, sent, slot, low, now, &hello),
-            None => {
-                sent.phase = Phase::Held;
-                change(link, sent, slot, state);
-                link.dial(now, low);
-            }
+        (slot, sent)
+    }
+
+    /// The straight way of [`Initiator::request`]: the message, which goes out before all else, and is [said to be
+    /// sent](Initiator::sent_straight) then. None: nothing has changed.
+    #[inline(always)]
+    pub(super) fn request_straight(
+        &mut self,
+        link: &mut Link,
+        handler: u16,
+        length: u32,
+    ) -> Option<Message> {
+        let target = link.hello.as_ref()?.incarnation;
+        if self.credits() == 0 || length > link.longest_straight() {
+            return None;
         }
-        Ok(slot)
+        let low = self.low;
+        let (slot, sent) = self.fresh(link, handler, length);
+        (sent.record.target, sent.record.state) = (target, InitiatorState::RequestSent);
+        (sent.phase, sent.attempt) = (Phase::Requesting, 1);
+        Some(message(sent, slot, low))
+    }
+
+    /// The request in a slot was sent straight.
+    #[inline(always)]
+    pub(super) fn sent_straight(&mut self, link: &mut Link, slot: Slot, now: Nanos) {
+        let sent = &mut self.sent[slot.index()];
+        sent.began = now;
+        stamp(link, sent, now);
+    }
+
+    /// The straight way of [`Initiator::reply`]: the slot, whose transaction has ended with this reply, and whether it is
+    /// acknowledged. None: nothing has changed.
+    #[inline(always)]
+    pub(super) fn reply_straight(
+        &mut self,
+        link: &mut Link,
+        now: Nanos,
+        part: &Part,
+        protocol: Protocol,
+    ) -> Option<(Slot, bool)> {
+        let longest = link.longest_straight_here();
+        let (slot, sent) = self.find(part.number)?;
+        let waits = matches!(sent.phase, Phase::Requesting | Phase::Waiting);
+        if !waits || part.length > longest || !sent.assembly.take_whole(part) {
+            return None;
+        }
+        (sent.record.reply, sent.record.reply_handler) = (part.length, part.handler);
+        let answers = is_answer(link, sent, protocol);
+        hear(link, sent, now, part.attempt, answers);
+        rest(link, sent, slot, InitiatorState::Processed);
+        Some((slot, protocol == Protocol::Amudp))
+    }
+
+    /// The same of the protocols with acknowledgements. It takes a part of its own, so that the caller's need not lie in memory.
+    #[inline(never)]
+    pub(super) fn reply_acknowledged(
+        &mut self,
+        link: &mut Link,
+        now: Nanos,
+        part: Part,
+    ) -> Option<(Slot, bool)> {
+        self.reply_straight(link, now, &part, link.config.protocol)
     }
 
     fn slot(&self, sequence: u64) -> Slot {
@@ -140,7 +208,7 @@ impl Initiator {
     }
 
     /// The transaction that a frame of the peer is about.
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, number: Number) -> Option<(Slot, &mut Sent)> {
         let slot = self.slot(number.sequence);
         let sent = &mut self.sent[slot.index()];
@@ -263,15 +331,8 @@ impl Initiator {
             return None;
         };
         (sent.record.reply, sent.record.reply_handler) = (part.length, part.handler);
-        // Without an acknowledgement of its own, the reply is what the timeout is about.
-        let answers = link.config.protocol != Protocol::Amvia || link.config.ack_delay > 0;
-        hear(
-            link,
-            sent,
-            now,
-            part.attempt,
-            answers && sent.phase == Phase::Requesting,
-        );
+        let answers = is_answer(link, sent, link.config.protocol);
+        hear(link, sent, now, part.attempt, answers);
         if sent.assembly.is_whole() {
             end(link, sent, slot, InitiatorState::Processed);
             acknowledge_reply(link, low, part.number, part.attempt);
@@ -327,6 +388,7 @@ impl Initiator {
         acknowledge_reply(link, low, number, attempt);
     }
 
+    #[inline]
     pub(super) fn release(&mut self, link: &mut Link, slot: Slot) -> Result<(), SlotError> {
         let sent = self.used(slot)?;
         if sent.phase != Phase::Idle {
@@ -407,4 +469,11 @@ fn slots(sent: &mut [Sent]) -> impl Iterator<Item = (Slot, &mut Sent)> {
     sent.iter_mut()
         .enumerate()
         .map(|(slot, sent)| (Slot(slot as u16), sent))
+}
+
+/// True if a reply is what the timeout is about: it comes without an acknowledgement of its own.
+#[inline(always)]
+fn is_answer(link: &Link, sent: &Sent, protocol: Protocol) -> bool {
+    let is_alone = protocol != Protocol::Amvia || link.config.ack_delay > 0;
+    is_alone && sent.phase == Phase::Requesting
 }

@@ -129,6 +129,24 @@ impl Link {
         })
     }
 
+    /// True if a message in one frame can go straight: nothing is to be done before it, and no record of it is kept.
+    #[inline(always)]
+    pub(super) fn is_straight(&self) -> bool {
+        !self.has_intents() && !self.local.keeps_log
+    }
+
+    /// Bytes of a message that goes out straight at most.
+    #[inline]
+    pub(super) fn longest_straight(&self) -> u32 {
+        self.chunk().min(self.longest())
+    }
+
+    /// Bytes of a message that comes straight at most.
+    #[inline]
+    pub(super) fn longest_straight_here(&self) -> u32 {
+        self.chunk().min(self.config.message)
+    }
+
     pub(super) fn segments(&self, length: u32) -> u32 {
         segments(length, self.chunk())
     }
@@ -273,6 +291,16 @@ impl Link {
         self.say_to(self.tag(), body);
     }
 
+    /// The head of a frame without payload.
+    #[inline]
+    pub(super) fn head(&self, body: Body) -> Head {
+        Head {
+            tag: self.tag(),
+            from: self.local.endpoint,
+            body,
+        }
+    }
+
     /// A frame without payload to one whose tag is not the known one.
     pub(super) fn say_to(&mut self, tag: Tag, body: Body) {
         self.intend(Intent::Say(tag, body));
@@ -310,7 +338,13 @@ impl Link {
         let message = *message;
         self.taken += 1;
         self.clear_taken();
-        Some(self.part(&message, 0, message.length, true))
+        Some(self.whole(&message))
+    }
+
+    /// The frame of a message in one piece: its head, and the bytes behind it.
+    #[inline(always)]
+    pub(super) fn whole(&self, message: &Message) -> (Head, Payload) {
+        self.part(message, 0, message.length, true)
     }
 
     /// The next intent is the first again once all are taken.

@@ -28,6 +28,11 @@
 //! | the application asks what became of an unknown | [`Connection::ask`]; an [`Action::Deliver`] follows |
 //! | the name server says that an endpoint is gone for good, or an [`Action::Forget`] | it drops the connection, clears its log, and takes a new incarnation |
 //!
+//! **The straight way.** A message in one frame of an end that keeps no log takes fewer calls: [`Connection::request_straight`] in
+//! place of `request`, [`Connection::start_straight`] of `frame` and `start`, [`Connection::handled_straight`] of `handled`, and
+//! [`Connection::reply_straight`] of `frame`. Each stands for its action, too. A driver that uses them calls the others wherever one
+//! of these gives nothing.
+//!
 //! **Payloads.** [`Connection::frame`] says where the payload of the frame belongs, if anywhere ([`Place`]). The driver puts
 //! it there (or keeps the buffer where it landed) *before* it takes the actions, since one of them may be the log of it.
 //!
@@ -47,6 +52,7 @@ mod link;
 mod pool;
 mod segments;
 mod sent;
+mod straight;
 mod target;
 mod timeout;
 

@@ -194,7 +194,7 @@ impl ReplyPool {
     }
 
     /// Looks up a transaction of an initiator that remembers its lives from `since` on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, id: TransactionId, since: Incarnation) -> Found {
         let number = Number {
             sequence: id.sequence,

@@ -43,12 +43,20 @@ impl Assembly {
         most: u32,
         begun: (u32, u16),
     ) -> Option<bool> {
-        let is_whole = part.offset == 0 && part.size == part.length;
-        if is_whole && !self.has_begun() && part.length <= chunk.min(most) {
-            self.be_whole();
+        if part.length <= chunk.min(most) && self.take_whole(part) {
             return Some(true);
         }
         self.take_segment(part, chunk, most, begun)
+    }
+
+    /// Takes in a message that has not begun, if this part is all of it. The message may be as long.
+    #[inline(always)]
+    pub(super) fn take_whole(&mut self, part: &Part) -> bool {
+        let is_whole = part.offset == 0 && part.size == part.length && !self.has_begun();
+        if is_whole {
+            self.be_whole();
+        }
+        is_whole
     }
 
     /// Does the part of [`Assembly::take`] for a message that has several segments, or was there.
@@ -73,7 +81,7 @@ impl Assembly {
     }
 
     /// Begins a message of one segment, which is there.
-    #[inline]
+    #[inline(always)]
     fn be_whole(&mut self) {
         self.begin(1);
         if let Some(word) = self.bits.first_mut() {

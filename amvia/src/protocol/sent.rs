@@ -131,7 +131,13 @@ pub(super) fn send_request(
     burst: u8,
 ) {
     stamp(link, sent, now);
-    let message = Message {
+    link.send(message(sent, slot, low), have, burst);
+}
+
+/// The message of a request.
+#[inline]
+pub(super) fn message(sent: &Sent, slot: Slot, low: u64) -> Message {
+    Message {
         role: Role::Request,
         slot,
         number: sent.number(),
@@ -139,8 +145,7 @@ pub(super) fn send_request(
         attempt: sent.attempt,
         handler: sent.record.handler,
         length: sent.record.request,
-    };
-    link.send(message, have, burst);
+    }
 }
 
 pub(super) fn pull(link: &mut Link, sent: &mut Sent, low: u64, now: Nanos) {
@@ -171,6 +176,7 @@ pub(super) fn query(link: &mut Link, sent: &mut Sent, low: u64, now: Nanos) {
 }
 
 /// Notes when an attempt is made, and when to give up waiting for its answer.
+#[inline(always)]
 pub(super) fn stamp(link: &mut Link, sent: &mut Sent, now: Nanos) {
     sent.stamps[usize::from(sent.attempt) % STAMPS] = now;
     let mut wait = link.timeout.after(sent.tries);
@@ -185,6 +191,7 @@ pub(super) fn stamp(link: &mut Link, sent: &mut Sent, now: Nanos) {
 
 /// Takes in that the target has answered this attempt. `is_sample` says whether it answered at once. A message that the target
 /// repeats by itself answers no attempt, and is no sample of a round trip (Karn's rule).
+#[inline(always)]
 pub(super) fn hear(link: &mut Link, sent: &mut Sent, now: Nanos, attempt: u16, is_sample: bool) {
     link.confirmed = true;
     if attempt == UNASKED {
@@ -214,25 +221,36 @@ pub(super) fn accepted(link: &mut Link, sent: &mut Sent, slot: Slot) {
 }
 
 pub(super) fn acknowledge_reply(link: &mut Link, low: u64, number: Number, attempt: u16) {
-    if link.config.protocol == Protocol::Amudp {
-        let first_incomplete = low.min(number.sequence);
-        link.say(Body::ReplyAck {
-            number,
-            first_incomplete,
-            attempt,
-        });
+    if let Some(body) = acknowledgement(link, low, number, attempt) {
+        link.say(body);
     }
 }
 
-/// The transaction has come to an end, or to an unknown.
+/// The acknowledgement of a reply, where the protocol has one (AMUDP).
+pub(super) fn acknowledgement(link: &Link, low: u64, number: Number, attempt: u16) -> Option<Body> {
+    (link.config.protocol == Protocol::Amudp).then(|| Body::ReplyAck {
+        number,
+        first_incomplete: low.min(number.sequence),
+        attempt,
+    })
+}
+
+/// The transaction has come to an end, or to an unknown, and the application is told.
 pub(super) fn end(link: &mut Link, sent: &mut Sent, slot: Slot, state: InitiatorState) {
+    rest(link, sent, slot, state);
+    link.deliver(slot);
+}
+
+/// The transaction has come to an end, or to an unknown.
+#[inline]
+pub(super) fn rest(link: &mut Link, sent: &mut Sent, slot: Slot, state: InitiatorState) {
     (sent.phase, sent.due) = (Phase::Idle, NEVER);
     if sent.record.state != state {
         change(link, sent, slot, state);
     }
-    link.deliver(slot);
 }
 
+#[inline]
 pub(super) fn change(link: &mut Link, sent: &mut Sent, slot: Slot, state: InitiatorState) {
     sent.record.state = state;
     link.log(slot, || Entry::Sent(sent.record));

@@ -10,13 +10,13 @@ use crate::wire::{Body, Have, Hello, Number, Part, Reason, UNASKED};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Target {
     /// The initiator needs no answer to what is below.
-    low: u64,
+    pub(super) low: u64,
     /// Bit `i`: `low + i` has run and its record is freed (AMUDP).
-    done: u64,
+    pub(super) done: u64,
     /// Bit `i`: `low + i` will never run and its record is freed (AMUDP).
-    not_run: u64,
+    pub(super) not_run: u64,
     /// Bit `i`: the handler of `low + i` was cut off and its record is freed (AMUDP).
-    cut_off: u64,
+    pub(super) cut_off: u64,
 }
 
 impl Target {
@@ -51,20 +51,21 @@ impl Target {
 
     /// The initiator needs no answer to what is below `first_incomplete`.
     #[inline]
-    fn raise(&mut self, link: &Link, pool: &mut ReplyPool, first_incomplete: u64) {
+    pub(super) fn raise(&mut self, link: &Link, pool: &mut ReplyPool, first_incomplete: u64) {
         if first_incomplete <= self.low {
             return;
+        }
+        if link.config.protocol != Protocol::Amudp {
+            return self.low = first_incomplete;
         }
         let by = (first_incomplete - self.low).min(64) as u32;
         self.done = self.done.checked_shr(by).unwrap_or(0);
         self.not_run = self.not_run.checked_shr(by).unwrap_or(0);
         self.cut_off = self.cut_off.checked_shr(by).unwrap_or(0);
         self.low = first_incomplete;
-        if link.config.protocol == Protocol::Amudp {
-            for (_, record) in pool.of(link.peer) {
-                if record.id.sequence < first_incomplete && !record.is_out {
-                    record.clear();
-                }
+        for (_, record) in pool.of(link.peer) {
+            if record.id.sequence < first_incomplete && !record.is_out {
+                record.clear();
             }
         }
     }
@@ -185,9 +186,7 @@ impl Target {
         };
         (record.request, record.handler) = (part.length, part.handler);
         if link.config.protocol == Protocol::Amudp {
-            // A buffer that all peers share does not wait longer than the initiator does.
-            let longest = link.timeout.after(link.config.request_retransmissions);
-            record.resend_due = link.alarm(now, longest);
+            record.resend_due = wait_for_rest(link, now);
         }
         if record.assembly.is_whole() {
             (record.attempt, record.resend_due) = (part.attempt, NEVER);
@@ -316,7 +315,7 @@ impl Target {
     }
 
     /// True if the initiator needs no answer any more.
-    fn is_given_up(&self, link: &Link, id: TransactionId) -> bool {
+    pub(super) fn is_given_up(&self, link: &Link, id: TransactionId) -> bool {
         id.sequence < self.low || id.incarnation < since(link)
     }
 
@@ -346,12 +345,7 @@ impl Target {
         if has_started {
             return true;
         }
-        record.ends = link
-            .config
-            .handler_time
-            .map_or(NEVER, |time| link.alarm(now, time));
-        link.counters().started += 1;
-        change(link, record, slot, TargetState::Started);
+        begin(link, record, slot, now);
         true
     }
 
@@ -380,13 +374,8 @@ impl Target {
             }
             _ => return Err(SlotError::NotRunning(slot)),
         }
-        (record.reply_handler, record.reply, record.ends) = (handler, length, NEVER);
-        record.is_out = false;
-        change(link, record, slot, TargetState::ReplySent);
-        if link.config.protocol == Protocol::Amvia && !record.is_acked {
-            link.counters().acks_riding += 1;
-            (record.is_acked, record.ack_due) = (true, NEVER);
-        }
+        let protocol = link.config.protocol;
+        end(link, record, slot, handler, length, protocol);
         if self.is_given_up(link, record.id) {
             record.clear();
             return Ok(());
@@ -460,6 +449,43 @@ impl Target {
             .min()
             .unwrap_or(NEVER)
     }
+}
+
+/// The handler runs from now on.
+#[inline(always)]
+pub(super) fn begin(link: &mut Link, record: &mut Received, slot: Slot, now: Nanos) {
+    record.ends = link
+        .config
+        .handler_time
+        .map_or(NEVER, |time| link.alarm(now, time));
+    link.counters().started += 1;
+    change(link, record, slot, TargetState::Started);
+}
+
+/// The handler has ended, with a reply.
+#[inline(always)]
+pub(super) fn end(
+    link: &mut Link,
+    record: &mut Received,
+    slot: Slot,
+    handler: u16,
+    length: u32,
+    protocol: Protocol,
+) {
+    (record.reply_handler, record.reply, record.ends) = (handler, length, NEVER);
+    record.is_out = false;
+    change(link, record, slot, TargetState::ReplySent);
+    if protocol == Protocol::Amvia && !record.is_acked {
+        link.counters().acks_riding += 1;
+        (record.is_acked, record.ack_due) = (true, NEVER);
+    }
+}
+
+/// When the rest of a request is not waited for any more: a buffer that all peers share does not wait longer than the initiator does
+/// (AMUDP).
+pub(super) fn wait_for_rest(link: &mut Link, now: Nanos) -> Nanos {
+    let longest = link.timeout.after(link.config.request_retransmissions);
+    link.alarm(now, longest)
 }
 
 /// Takes back a record of the log. A handler that was cut off stays indeterminate for good.

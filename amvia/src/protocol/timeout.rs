@@ -28,6 +28,7 @@ impl Timeout {
     }
 
     /// Takes a round trip, in nanoseconds (RFC 6298, 2.2 and 2.3).
+    #[inline]
     pub fn sample(&mut self, round_trip: Nanos) {
         match self.smoothed {
             None => {
@@ -47,6 +48,7 @@ impl Timeout {
     }
 
     /// The wait after `tries` retransmissions without an answer, in nanoseconds: doubled for each (RFC 6298, 5.5).
+    #[inline]
     pub fn after(&self, tries: u16) -> Nanos {
         let first = match self.smoothed {
             None => self.initial,

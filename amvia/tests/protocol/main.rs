@@ -7,5 +7,6 @@ mod liars;
 mod pair;
 mod recovery;
 mod shared_pool;
+mod straight;
 mod timeouts;
 mod wire;

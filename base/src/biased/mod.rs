@@ -14,13 +14,13 @@ mod order;
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use order::{Bias, Places};
+use parking_lot::{Mutex, MutexGuard};
+
+use order::{Bias, Places, THREADS};
 
 /// Turns in a row after which a thread is given the bias for the first time.
 const FIRST: u32 = 32;
@@ -58,19 +58,17 @@ struct Turns {
     wanted: u32,
 }
 
-/// The lock, locked.
+/// The lock, locked. It is two words, which the thread that has the bias keeps in registers.
 pub struct Turn<'a, T> {
     lock: &'a Biased<T>,
-    by: By<'a>,
-    /// Threads may share it where they may share the value.
-    value: PhantomData<&'a mut T>,
+    /// The place of the thread, which has the bias, or [`GATE`].
+    by: usize,
+    /// Threads may share it where they may share the value, and none may give it to another.
+    value: PhantomData<(&'a mut T, MutexGuard<'a, Turns>)>,
 }
 
-enum By<'a> {
-    /// The thread has the bias, at this place.
-    Bias(usize),
-    Gate(ManuallyDrop<MutexGuard<'a, Turns>>),
-}
+/// No place: the thread has the gate.
+const GATE: usize = THREADS;
 
 impl<T> Biased<T> {
     /// A lock for a value.
@@ -92,10 +90,8 @@ impl<T> Biased<T> {
     /// Locks it; waits where another thread has it. A panic of a thread that has it lets go of it.
     #[inline]
     pub fn lock(&self) -> Turn<'_, T> {
-        let by = match self.bias.enter(this_thread()) {
-            Some(place) => By::Bias(place),
-            None => self.lock_gate(),
-        };
+        let place = self.bias.enter(this_thread());
+        let by = place.unwrap_or_else(|| self.lock_gate());
         Turn {
             lock: self,
             by,
@@ -109,18 +105,15 @@ impl<T> Biased<T> {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// Locks it with the gate. Gives the thread's place where it gets the bias, and else [`GATE`], which it has then.
     #[cold]
-    fn lock_gate(&self) -> By<'_> {
-        let mut turns = match self.gate.try_lock() {
-            Ok(turns) => turns,
-            Err(TryLockError::Poisoned(turns)) => turns.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                self.waiting.fetch_add(1, Ordering::Relaxed);
-                let turns = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
-                turns
-            }
-        };
+    fn lock_gate(&self) -> usize {
+        let mut turns = self.gate.try_lock().unwrap_or_else(|| {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            let turns = self.gate.lock();
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            turns
+        });
         if let Some(place) = self.bias.take_away() {
             turns.wanted = turns.wanted.saturating_mul(2).min(MOST);
             self.wait_for(place);
@@ -134,10 +127,11 @@ impl<T> Biased<T> {
         let given = (turns.count >= turns.wanted)
             .then(|| self.bias.give(thread, &mut turns.places))
             .flatten();
-        match given {
-            Some(place) => By::Bias(place),
-            None => By::Gate(ManuallyDrop::new(turns)),
-        }
+        given.unwrap_or_else(|| {
+            // The turn that is made of this lets go of it.
+            std::mem::forget(turns);
+            GATE
+        })
     }
 
     fn wait_for(&self, place: usize) {
@@ -175,18 +169,20 @@ impl<T> DerefMut for Turn<'_, T> {
 impl<T> Drop for Turn<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        match &mut self.by {
-            By::Bias(place) => self.lock.bias.leave(*place),
-            // SAFETY: it is taken here alone, and nobody uses `self` after that.
-            By::Gate(gate) => let_go(unsafe { ManuallyDrop::take(gate) }),
+        match self.by {
+            place @ ..GATE => self.lock.bias.leave(place),
+            _ => self.let_go(),
         }
     }
 }
 
-/// Lets go of the gate, away from the way of the thread that has the bias.
-#[cold]
-fn let_go(gate: MutexGuard<'_, Turns>) {
-    drop(gate);
+impl<T> Turn<'_, T> {
+    /// Lets go of the gate, away from the way of the thread that has the bias.
+    #[cold]
+    fn let_go(&mut self) {
+        // SAFETY: this turn has the gate, since `lock_gate` has locked it for it and forgotten the guard, and is dropped after this.
+        unsafe { self.lock.gate.force_unlock() }
+    }
 }
 
 impl<T> fmt::Debug for Biased<T> {

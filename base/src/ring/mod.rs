@@ -131,6 +131,17 @@ pub enum Put {
     Closed,
 }
 
+/// The next frame of a ring, if it takes a single line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next<T> {
+    /// There is none.
+    None,
+    /// It takes several lines.
+    Long,
+    /// What was made of it.
+    Line(T),
+}
+
 /// The end that writes.
 pub struct Producer<const LINES: usize> {
     ring: Arc<Attached<Ring<LINES>>>,
@@ -242,6 +253,29 @@ impl<const LINES: usize> Consumer<LINES> {
             self.reading.pop(&**self.ring, place);
         }
         Ok(())
+    }
+
+    /// Gives the next frame to `read`, where it lies, with its length, and frees it, if it takes a single line. What is behind the
+    /// frame in its line means nothing.
+    ///
+    /// # Errors
+    /// There is something else than a frame.
+    #[inline]
+    pub fn pop_line<T>(
+        &mut self,
+        read: impl FnOnce(&[u8; ONE_LINE], usize) -> T,
+    ) -> Result<Next<T>, Damaged> {
+        let Some(place) = self.place()? else {
+            return Ok(Next::None);
+        };
+        if place.length > ONE_LINE {
+            return Ok(Next::Long);
+        }
+        // SAFETY: the frame is the next one, as in `front`, and the producer writes no part of its line before that is freed.
+        let line = unsafe { &*self.ring.bytes(place.line).cast::<[u8; ONE_LINE]>() };
+        let read = read(line, place.length);
+        self.reading.pop(&**self.ring, place);
+        Ok(Next::Line(read))
     }
 
     /// Takes the next frame, which stays where it lies until it is dropped, and its room with it.

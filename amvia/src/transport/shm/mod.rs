@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jitterlab_base::fork;
 use jitterlab_base::page::Attached;
-use jitterlab_base::ring::{self, Consumer, Producer, Put};
+use jitterlab_base::ring::{self, Consumer, Next, Producer, Put};
 
 use files::{Door, Files, LINES, Ring, clear, is_for_now};
 
@@ -262,17 +262,16 @@ fn take(
     free: &mut Vec<Box<[u8]>>,
 ) -> Result<Option<Memory>, ring::Damaged> {
     ring.free()?;
-    let Some(frame) = ring.front()? else {
-        return Ok(None);
-    };
-    if frame.len() > ring::ONE_LINE {
-        return Ok(ring.take()?.map(Memory::Ring));
+    let line = ring.pop_line(|line, length| {
+        let mut to = free.pop().unwrap_or_else(copy);
+        to.copy_from_slice(line);
+        Memory::Buffer(to, length)
+    })?;
+    match line {
+        Next::None => Ok(None),
+        Next::Line(copied) => Ok(Some(copied)),
+        Next::Long => Ok(ring.take()?.map(Memory::Ring)),
     }
-    let length = frame.len();
-    let mut to = free.pop().unwrap_or_else(copy);
-    to[..length].copy_from_slice(frame);
-    ring.pop()?;
-    Ok(Some(Memory::Buffer(to, length)))
 }
 
 impl Transport for Shm {

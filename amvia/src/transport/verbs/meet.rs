@@ -3,6 +3,8 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
@@ -28,9 +30,50 @@ pub struct Own {
     pub adapter: Adapter,
 }
 
+/// Where threads leave the connections that they have made. The endpoint that they are for looks at a flag alone, poll after poll: to
+/// look into the channel takes a memory fence.
+#[derive(Clone)]
+pub struct Notice {
+    to: SyncSender<Met>,
+    is_given: Arc<AtomicBool>,
+}
+
+impl Notice {
+    /// One that ends in a channel.
+    pub fn new(to: SyncSender<Met>) -> Self {
+        Notice {
+            to,
+            is_given: Arc::default(),
+        }
+    }
+
+    /// Leaves a connection. Waits where there is no room.
+    pub fn give(&self, met: Met) {
+        if self.to.send(met).is_ok() {
+            self.is_given.store(true, Ordering::Release);
+        }
+    }
+
+    /// Leaves a connection, where there is room; whether the endpoint is still there.
+    fn try_give(&self, met: Met) -> bool {
+        let given = self.to.try_send(met);
+        if given.is_ok() {
+            self.is_given.store(true, Ordering::Release);
+        }
+        !matches!(given, Err(TrySendError::Disconnected(_)))
+    }
+
+    /// True if something was left since the last time.
+    #[inline]
+    pub fn is_given(&self) -> bool {
+        // Acquire: what was left before is found in the channel.
+        self.is_given.load(Ordering::Relaxed) && self.is_given.swap(false, Ordering::Acquire)
+    }
+}
+
 /// Answers those who ask, until the listener is shut down. A connection that nobody has room for breaks, and its other end asks
 /// again.
-pub fn answer(listener: &TcpListener, own: &Own, to: &SyncSender<Met>) {
+pub fn answer(listener: &TcpListener, own: &Own, notice: &Notice) {
     loop {
         let line = match listener.accept() {
             Ok((line, _)) => line,
@@ -43,7 +86,7 @@ pub fn answer(listener: &TcpListener, own: &Own, to: &SyncSender<Met>) {
         };
         // Whatever becomes of one, the next is answered.
         if let Ok(met) = attend(&line, own)
-            && matches!(to.try_send(met), Err(TrySendError::Disconnected(_)))
+            && !notice.try_give(met)
         {
             return;
         }

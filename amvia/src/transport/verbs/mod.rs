@@ -9,22 +9,26 @@ mod meet;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jitterlab_base::fork;
-use jitterlab_verbs::{Adapter, Mailbox, choose, ports};
+use jitterlab_verbs::{Adapter, Mailbox, Message, choose, ports};
 use nix::sys::socket::{Shutdown, shutdown};
 
 use super::waiting::nap_until;
 use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
-use meet::{Met, Own};
+use meet::{Met, Notice, Own};
 
 /// Empty looks between two at what became of sends.
 const LOOKS: u32 = 1024;
 /// Connections of one peer, at most: the newest, and one that frames may still come over.
 const MOST: usize = 2;
+/// Bytes of a frame that is copied, at most: one of a short message. To keep account of who reads it costs more.
+const COPIED: usize = 56;
+/// Buffers for frames that are copied, made in advance: as many as a connection may have requests under way.
+const COPIES: usize = 64;
 /// Connections that wait until the endpoint is polled, at most. A further one that another endpoint asked for is dropped.
 const WAITING: usize = 16;
 
@@ -39,7 +43,9 @@ pub struct Verbs {
     next: Option<Arrived>,
     /// Connections that threads have made.
     met: Receiver<Met>,
-    to: SyncSender<Met>,
+    notice: Notice,
+    /// Buffers that nobody keeps.
+    free: Vec<Box<[u8]>>,
     /// Counts them.
     came: u64,
     /// A thread gives connections that are over back to the device, which may take its time.
@@ -105,6 +111,7 @@ impl Verbs {
             adapter,
         };
         let (to, met) = sync_channel(WAITING);
+        let notice = Notice::new(to);
         let (over, ended) = channel();
         let thread = std::thread::Builder::new().name("verbs".into());
         thread
@@ -112,14 +119,14 @@ impl Verbs {
             .map_err(failed)?;
         let process = fork::Parent::mark().map_err(failed)?;
         let answers = {
-            let (listener, own, to) = (
+            let (listener, own, notice) = (
                 listener.try_clone().map_err(failed)?,
                 own.clone(),
-                to.clone(),
+                notice.clone(),
             );
             let thread = std::thread::Builder::new().name("verbs".into());
             thread
-                .spawn(move || meet::answer(&listener, &own, &to))
+                .spawn(move || meet::answer(&listener, &own, &notice))
                 .map_err(failed)?
         };
         Ok(Verbs {
@@ -129,7 +136,8 @@ impl Verbs {
             looks: 0,
             next: None,
             met,
-            to,
+            notice,
+            free: (0..COPIES).map(|_| copy()).collect(),
             came: 0,
             over,
             listener,
@@ -165,6 +173,13 @@ impl Verbs {
     /// Takes the connections that threads have made.
     #[inline]
     fn take_met(&mut self) {
+        if self.notice.is_given() {
+            self.take_all_met();
+        }
+    }
+
+    #[cold]
+    fn take_all_met(&mut self) {
         while let Ok(met) = self.met.try_recv() {
             let place = self.place_of(met.address);
             self.came += 1;
@@ -204,9 +219,9 @@ impl Verbs {
         if peer.is_asked {
             return Ok(());
         }
-        let (address, own, to) = (peer.address, self.own.clone(), self.to.clone());
+        let (address, own, notice) = (peer.address, self.own.clone(), self.notice.clone());
         let thread = std::thread::Builder::new().name("verbs".into());
-        let spawned = thread.spawn(move || drop(to.send(meet::ask(address, &own))));
+        let spawned = thread.spawn(move || notice.give(meet::ask(address, &own)));
         spawned.map_err(|source| TransportError::System {
             action: "start a thread to connect",
             address: self.address(),
@@ -215,6 +230,29 @@ impl Verbs {
         self.peers[place].is_asked = true;
         Ok(())
     }
+}
+
+/// A buffer for a frame that is copied.
+fn copy() -> Box<[u8]> {
+    Box::new([0; COPIED])
+}
+
+/// The next frame of a connection: a copy of it, or where it lies.
+#[inline]
+fn take(
+    mailbox: &mut Mailbox,
+    free: &mut Vec<Box<[u8]>>,
+) -> Result<Option<Memory>, jitterlab_verbs::Error> {
+    let copied = |frame: &[u8]| {
+        let mut to = free.pop().unwrap_or_else(copy);
+        to[..frame.len()].copy_from_slice(frame);
+        Memory::Buffer(to, frame.len())
+    };
+    let message = mailbox.receive(COPIED, copied)?;
+    Ok(message.map(|message| match message {
+        Message::Short(copy) => copy,
+        Message::Long(frame) => Memory::Registered(frame),
+    }))
 }
 
 /// Has a connection given back to its device by a thread: whoever polls does not wait for that.
@@ -308,17 +346,21 @@ impl Transport for Verbs {
         }
         self.take_met();
         for _ in 0..self.peers.len() {
-            self.turn = (self.turn + 1) % self.peers.len();
+            // No division: it takes as long as all else here.
+            self.turn = match self.turn + 1 {
+                next if next < self.peers.len() => next,
+                _ => 0,
+            };
             let mailboxes = &mut self.peers[self.turn].mailboxes;
             let mut arrived = None;
             end_broken(mailboxes, &self.over, |mailbox| match arrived {
                 Some(_) => true,
-                None => mailbox.receive().map(|frame| arrived = frame).is_ok(),
+                None => take(mailbox, &mut self.free).map(|it| arrived = it).is_ok(),
             });
-            if let Some(frame) = arrived {
+            if let Some(memory) = arrived {
                 return Ok(Some(Arrived {
                     from: Peer(Known::Listed(self.turn as u32)),
-                    frame: Landed(Memory::Registered(frame)),
+                    frame: Landed(memory),
                 }));
             }
         }
@@ -334,7 +376,9 @@ impl Transport for Verbs {
 
     #[inline]
     fn recycle(&mut self, frame: Landed) {
-        drop(frame);
+        if let Landed(Memory::Buffer(copy, _)) = frame {
+            self.free.push(copy);
+        }
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
