@@ -82,6 +82,9 @@ impl Driver {
         let Some(Arrived { frame, .. }) = place else {
             return Ok(Step::Idle);
         };
+        if self.keeps_log {
+            return self.arrived_in_order(place);
+        }
         let size = frame.len();
         if self.takes_bare
             && let Some(Ok((tag, body, payload))) = wire::decode_short(frame)
@@ -171,6 +174,34 @@ impl Driver {
             self.transport.recycle(before);
         }
         Ok(step)
+    }
+
+    /// Takes a frame where records are kept: nothing goes straight.
+    #[inline(never)]
+    fn arrived_in_order(&mut self, place: &mut Option<Arrived>) -> Result<Step, EndpointError> {
+        let Some(Arrived { frame, .. }) = place else {
+            return Ok(Step::Idle);
+        };
+        let size = frame.len();
+        let mut short = None;
+        if self.takes_bare {
+            short = wire::decode_short(frame);
+        }
+        let (tag, body, payload) = match short.or_else(|| wire::decode_sealed(frame)) {
+            Some(Ok(short)) => short,
+            Some(Err(_)) => return self.refuse(place.take()),
+            None => return self.arrived_in_full(place),
+        };
+        let begins = size - payload.len();
+        let known = self.tagged(tag);
+        let from = known.and_then(|number| Some((number, self.peers[number].as_ref()?.id)));
+        match (from, place.take()) {
+            (Some((number, from)), Some(arrived)) => {
+                self.take(number, &Head { tag, from, body }, arrived, begins)
+            }
+            // The connect before it was lost, or it comes from an earlier life: no damage.
+            (_, arrived) => self.pass_over(arrived),
+        }
     }
 
     /// Takes a frame with a short head the general way. It reads the frame anew, so that the straight way need not have in memory what it has

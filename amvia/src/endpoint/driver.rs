@@ -35,6 +35,8 @@ pub(super) struct Driver {
     pub(super) has_checksum: bool,
     pub(super) takes_bare: bool,
     pub(super) log: Log,
+    /// Its records outlive the process, so they are written.
+    pub(super) keeps_log: bool,
     pub(super) handlers: Handlers,
     /// The peers, at their numbers in the log.
     pub(super) peers: Vec<Option<Peer>>,
@@ -98,6 +100,7 @@ impl Driver {
             has_checksum: transport.needs_checksum(),
             takes_bare: transport.is_sound(),
             transport,
+            keeps_log: options.durability != Durability::None,
             log: open_log(id, shape, options, is_shared)?,
             handlers: Handlers::default(),
             peers: (0..options.peers).map(|_| None).collect(),
@@ -179,12 +182,6 @@ impl Driver {
         self.config.protocol == Protocol::Amudp
     }
 
-    /// Its records outlive the process, so they are written.
-    #[inline]
-    pub(super) fn keeps_log(&self) -> bool {
-        self.log.durability() != Durability::None
-    }
-
     /// This end, as it introduces itself to a peer that it has remembered since then.
     pub(super) fn local(&self, peer: EndpointId, since: Incarnation) -> Local {
         Local {
@@ -192,7 +189,7 @@ impl Driver {
             incarnation: Incarnation(self.log.incarnation()),
             since,
             tag: Tag::of(&self.secret, peer),
-            keeps_log: self.keeps_log(),
+            keeps_log: self.keeps_log,
         }
     }
 
@@ -207,7 +204,7 @@ impl Driver {
         let free = self.peers.iter().position(Option::is_none);
         let number = free.ok_or(EndpointError::Full(self.peers.len()))?;
         let local = self.local(peer, Incarnation(self.log.since()));
-        if self.keeps_log() {
+        if self.keeps_log {
             self.log.take_in(number as u32, peer)?;
         }
         let connection = Connection::new(self.config.clone(), local, peer, now);
@@ -417,7 +414,7 @@ impl Driver {
     /// The lease of a peer has ended. Its requests are forgotten, and the new incarnation tells it so. Where the log refuses
     /// that, the peer stays for another lease.
     fn forget(&mut self, number: usize) -> Result<(), EndpointError> {
-        let forgotten = match self.keeps_log() {
+        let forgotten = match self.keeps_log {
             true => self.log.forget(number as u32),
             false => self.log.renew().map(drop),
         };
@@ -502,7 +499,7 @@ impl Driver {
         fill: impl FnOnce(&mut [u8]),
         now: Nanos,
     ) -> Result<Made, EndpointError> {
-        let (is_shared, is_kept) = (self.is_shared(), self.keeps_log());
+        let (is_shared, is_kept) = (self.is_shared(), self.keeps_log);
         let size = u32::try_from(length).unwrap_or(u32::MAX);
         let Some(peer) = &self.peers[number] else {
             return Err(EndpointError::Closed);

@@ -165,7 +165,7 @@ impl Driver {
         if let Some(handler) = running.handler.take() {
             self.handlers.put_back(due.handler, handler);
         }
-        let is_kept = self.keeps_log();
+        let is_kept = self.keeps_log;
         let Some(peer) = &mut self.peers[due.peer] else {
             running.message.clear(&mut *self.transport);
             return Ok(());
