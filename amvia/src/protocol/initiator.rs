@@ -192,7 +192,7 @@ impl Initiator {
         Some((slot, protocol == Protocol::Amudp))
     }
 
-    /// The same of the protocols with acknowledgements. It takes a part of its own, so that the caller's need not lie in memory.
+    /// [`Initiator::reply_straight`] for the protocols with acknowledgements. It takes a part of its own, so that the caller's need not lie in memory.
     #[inline(never)]
     pub(super) fn reply_acknowledged(
         &mut self,

@@ -30,8 +30,9 @@
 //!
 //! **The straight way.** A message in one frame of an end that keeps no log takes fewer calls: [`Connection::request_straight`] in
 //! place of `request`, [`Connection::start_straight`] of `frame` and `start`, [`Connection::handled_straight`] of `handled`, and
-//! [`Connection::reply_straight`] of `frame`. Each stands for its action, too. A driver that uses them calls the others wherever one
-//! of these gives nothing.
+//! [`Connection::reply_straight`] of `frame`. Each stands for its actions, too: what it says is to go out, with the head of
+//! [`Connection::ack_straight`] where it asks for an acknowledgement, goes out at once. A driver that uses them calls the others wherever
+//! one of these gives nothing.
 //!
 //! **Payloads.** [`Connection::frame`] says where the payload of the frame belongs, if anywhere ([`Place`]). The driver puts
 //! it there (or keeps the buffer where it landed) *before* it takes the actions, since one of them may be the log of it.

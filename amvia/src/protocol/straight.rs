@@ -136,7 +136,7 @@ impl Connection {
 }
 
 impl Target {
-    /// The straight way of [`Target::request`] and [`Target::start`]: the slot of a request that is there as a whole, and whose handler
+    /// The straight way of [`Target::request`] and [`Target::start`]: the slot of a request that is there as a whole and whose handler
     /// runs now, and whether it is acknowledged before. None: nothing has changed.
     #[inline(always)]
     pub(super) fn request_straight(
@@ -196,7 +196,7 @@ impl Target {
         Some((slot, acknowledges))
     }
 
-    /// The same of the protocols with acknowledgements. It takes a part of its own, so that the caller's need not lie in memory.
+    /// [`Target::request_straight`] for the protocols with acknowledgements. It takes a part of its own, so that the caller's need not lie in memory.
     #[inline(never)]
     pub(super) fn request_acknowledged(
         &mut self,
@@ -241,7 +241,7 @@ impl Target {
         Some(reply(record, slot, record.attempt))
     }
 
-    /// The same of the protocols with acknowledgements.
+    /// [`Target::handled_straight`] for the protocols with acknowledgements.
     #[inline(never)]
     pub(super) fn handled_acknowledged(
         &mut self,
