@@ -11,7 +11,7 @@ use crate::transaction::{EndpointId, Incarnation};
 use crate::transport::{self, Arrived, Transport};
 use crate::wire::{self, Body, Head, Part, Refusal, Tag};
 
-/// What a look for a frame has led to.
+/// The outcome of a look for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// There was none.

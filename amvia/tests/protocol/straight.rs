@@ -278,7 +278,7 @@ fn the_straight_way_is_the_general_one() {
     }
 }
 
-/// What is logged has to be logged first.
+/// A log has to have each record before anything goes out.
 #[test]
 fn nothing_goes_straight_with_a_log() {
     for protocol in Protocol::ALL {

@@ -255,8 +255,8 @@ impl<const LINES: usize> Consumer<LINES> {
         Ok(())
     }
 
-    /// Gives the next frame to `read`, where it lies, with its length, and frees it, if it takes a single line. What is behind the
-    /// frame in its line means nothing.
+    /// Gives the next frame to `read`, where it lies, with its length, and frees it, if it takes a single line. The bytes behind the
+    /// frame in its line mean nothing.
     ///
     /// # Errors
     /// There is something else than a frame.
