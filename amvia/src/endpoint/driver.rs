@@ -298,41 +298,11 @@ impl Driver {
         if !peer.connection.has_actions() {
             return Ok(());
         }
-        let carried = match peer.connection.is_whole_next() {
-            true => self.send_whole(number),
-            false => self.act(number),
-        };
+        let carried = self.act(number);
         if carried.is_err() {
             self.deadline = 0;
         }
         carried
-    }
-
-    /// Sends the messages in one frame that are first among what is to be done, and carries out the rest.
-    fn send_whole(&mut self, number: usize) -> Result<(), EndpointError> {
-        let Some(peer) = &mut self.peers[number] else {
-            return Ok(());
-        };
-        while let Some((head, payload)) = peer.connection.next_whole() {
-            let bytes = match payload {
-                Payload::None => &[],
-                Payload::Request { slot, .. } => {
-                    let place = peer.sent[slot.index()].place;
-                    place.map_or(&[][..], |place| self.log.payload(place))
-                }
-                Payload::Reply { slot, .. } => {
-                    let place = receive_place(peer.pool_of(number), slot);
-                    self.log.payload(place)
-                }
-            };
-            if let Some(to) = peer.to {
-                send(&mut *self.transport, to, &head, bytes, self.has_checksum)?;
-            }
-        }
-        match peer.connection.has_actions() {
-            true => self.act(number),
-            false => Ok(()),
-        }
     }
 
     #[inline(never)]

@@ -5,8 +5,8 @@ use super::link::{Link, NEVER};
 use super::pool::ReplyPool;
 use super::target::{self, Target};
 use super::{
-    Action, Config, Counters, Entry, Local, Nanos, Payload, Place, Protocol, RecoverError,
-    RequestError, Slot, SlotError, Timeout,
+    Action, Config, Counters, Entry, Local, Nanos, Place, Protocol, RecoverError, RequestError,
+    Slot, SlotError, Timeout,
 };
 use crate::transaction::{EndpointId, InitiatorState, TargetState, TransactionId};
 use crate::wire::{Body, Head, Hello, Refusal};
@@ -342,19 +342,6 @@ impl Connection {
     #[inline]
     pub fn has_actions(&self) -> bool {
         self.link.has_intents()
-    }
-
-    /// True if the next intent is to send a message in one frame.
-    #[inline]
-    pub fn is_whole_next(&self) -> bool {
-        self.link.is_whole_next()
-    }
-
-    /// The next thing to be done, if it is to send a message in one frame: its head, and the bytes behind it.
-    /// [`Connection::next`] gives it, too, in an [`Action::Send`].
-    #[inline(always)]
-    pub fn next_whole(&mut self) -> Option<(Head, Payload)> {
-        self.link.next_whole()
     }
 
     /// The next thing to be done.
