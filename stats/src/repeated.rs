@@ -90,6 +90,19 @@ fn reach_of(runs: usize, confidence: f64) -> f64 {
     two_sided_t_inverse(1.0 - confidence, freedom) * (runs as f64 / freedom).sqrt()
 }
 
+/// Two-sided p of the hypothesis that a statistic is `value`, by its interval from [`of_each`], of which the sample with the fewest runs
+/// has so many: Student's t with the standard error that the interval was made with. `None`: there is but one run, or no scatter.
+///
+/// # Panics
+/// The confidence is not between 0 and 1.
+pub fn p_of(interval: &Interval, runs: usize, confidence: f64, value: f64) -> Option<f64> {
+    let freedom = runs.checked_sub(1).filter(|&left| left > 0)? as f64;
+    let reach = (interval.high - interval.low) / 2.0;
+    let t =
+        (interval.estimate - value).abs() / reach * two_sided_t_inverse(1.0 - confidence, freedom);
+    (reach > 0.0).then(|| two_sided_t(t, freedom))
+}
+
 /// The interval of a statistic of several independent samples together, each given by the figures of its runs.
 ///
 /// It is that of [`interval`], with single figures in place of segments, with R the number of runs of the sample that has the
@@ -316,6 +329,17 @@ mod tests {
         assert!((interval.low - -0.484_137_7).abs() < 1e-6, "{interval:?}");
         assert!((interval.high - 4.484_137_7).abs() < 1e-6);
         assert!(mean(&[1.0], 0.95).is_err());
+    }
+
+    /// SciPy 1.17: `2 * t.sf(2 * 3**0.5, 2)`, the test of the mean of 1, 2, 3 against 0.
+    #[test]
+    fn a_hypothesis_is_tested_by_the_interval() {
+        let interval = mean(&[1.0, 2.0, 3.0], 0.95).unwrap();
+        let p = |value| p_of(&interval, 3, 0.95, value);
+        assert!((p(0.0).unwrap() - 0.074_179_9).abs() < 1e-6, "{:?}", p(0.0));
+        assert!((p(interval.high).unwrap() - 0.05).abs() < 1e-9);
+        assert_eq!(p(2.0), Some(1.0));
+        assert_eq!(p_of(&interval, 1, 0.95, 0.0), None);
     }
 
     /// Means 12 and 10, standard deviations 1, four runs each. With v = s²/(n m²) of either and

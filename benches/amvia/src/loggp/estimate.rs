@@ -3,6 +3,7 @@
 
 use jitterlab_base::named;
 use jitterlab_injector::control::Mode;
+use jitterlab_packet::transport::Transport;
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::repeated;
@@ -91,6 +92,8 @@ pub struct Shift {
     pub expected: f64,
     /// The change of it that was measured.
     pub measured: Interval,
+    /// Two-sided p of the hypothesis that the measured change is the expected one; `None` for one run.
+    pub p: Option<f64>,
     /// The measurements without the delay, each after a pause as long as the delay, if that makes the initiator wait.
     pub plain: f64,
 }
@@ -213,6 +216,10 @@ impl<'a> Blocks<'a> {
 
     fn protocol(&self) -> Protocol {
         self.like.setting.protocol
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.like.setting.over.transport
     }
 
     /// The places of two long bursts: see [`super::LogGp::bursts`].
@@ -416,11 +423,13 @@ fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
             let base = blocks.base(injected, observable);
             let moved = |block: &Block| block.injected[place].get(observable) - base(block);
             let measured = blocks.resampled(|drawn| blocks.median(drawn, moved))?;
+            let expected = of(&delayed, 0.0) - of(&plain, pause);
             all.push(Shift {
                 injected,
                 observable,
-                expected: of(&delayed, 0.0) - of(&plain, pause),
+                expected,
                 measured,
+                p: repeated::p_of(&measured, blocks.runs.len(), BOOTSTRAP.confidence, expected),
                 plain: median(blocks.all.iter().map(|block| base(block))),
             });
         }

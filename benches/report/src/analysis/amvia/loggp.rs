@@ -6,12 +6,14 @@ use jitterlab_amvia_suite::loggp::{
 use jitterlab_base::show;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use jitterlab_stats::bootstrap::Interval;
+use jitterlab_stats::holm;
 use serde::Serialize;
 
 use super::way::{OfWay, Way, result, way_columns};
 use crate::Error;
 use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
 
 /// The parameters of one way. Times in nanoseconds; one that cannot be seen is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,6 +83,8 @@ pub struct Moved {
     pub measured_ns: Estimate,
     /// True if that is what it had to be.
     pub as_expected: bool,
+    /// Two-sided p of the hypothesis that it is, corrected after Holm over all shifts; none for one run.
+    pub holm_p: Option<f64>,
 }
 
 /// Messages of bursts of one way, for the figures. Times in nanoseconds.
@@ -166,6 +170,7 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
                 expected_ns: shift.expected,
                 measured_ns: shift.measured.into(),
                 as_expected: shift.is_as_expected(),
+                holm_p: shift.p,
             }));
         found
             .signatures
@@ -174,7 +179,17 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
             .costs
             .push(Costs::of(way.clone(), &estimates, related.as_ref()));
     }
+    correct(&mut found.moved);
     Ok(found)
+}
+
+/// Corrects the p values, which are read together.
+fn correct(moved: &mut [Moved]) {
+    let p: Vec<f64> = moved.iter().filter_map(|shift| shift.holm_p).collect();
+    let tested = moved.iter_mut().filter_map(|shift| shift.holm_p.as_mut());
+    for (p, adjusted) in tested.zip(holm::adjust(&p)) {
+        *p = adjusted;
+    }
 }
 
 fn of_way<'a>(done: &[&'a RunRecord], way: &Way) -> Vec<&'a Report> {
@@ -247,6 +262,13 @@ impl Costs {
             interval_ns: known(estimates.interval),
             round_trip_ns: known(estimates.round_trip),
         }
+    }
+}
+
+impl Moved {
+    /// True if it is not what was expected, after correction for repeated tests.
+    fn differs(&self) -> bool {
+        self.holm_p.is_some_and(|p| p < words::ALPHA)
     }
 }
 
@@ -448,6 +470,12 @@ impl Row for Moved {
                 "as expected within 5 %, or within the interval",
                 |row: &Moved| Value::Text(as_expected(row.as_expected).into()),
             ),
+            column(
+                "holm_p",
+                "p (Holm)",
+                "two-sided p of the shift that was expected, Student's t over runs, after Holm's correction over the rows",
+                |row: &Moved| Value::p(row.holm_p),
+            ),
         ]);
         columns
     }
@@ -473,10 +501,85 @@ pub fn in_words(identities: &[Identity], moved: &[Moved]) -> Vec<String> {
     )];
     let expected = moved.iter().filter(|row| row.as_expected).count();
     if !moved.is_empty() {
+        let tested = moved.iter().filter(|row| row.holm_p.is_some()).count();
+        let differ = moved
+            .iter()
+            .filter(|row| !row.as_expected && row.differs())
+            .count();
+        let others = match moved.len() - expected {
+            0 => String::new(),
+            _ if tested == 0 => " With one run nothing tells whether the others are chance.".into(),
+            _ => format!(
+                " p after Holm over {} is below {} for {differ} of the others.",
+                show::counted(tested, "test"),
+                words::ALPHA,
+            ),
+        };
         words.push(format!(
-            "Of {} by delays that are known, {expected} are what the schedule of the protocol makes them, within 5 % or the interval.",
+            "Of {} by delays that are known, {expected} are what the schedule of the protocol makes them, within 5 % or the interval.{others}",
             show::counted(moved.len(), "shift"),
         ));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jitterlab_amvia_suite::Protocol;
+    use jitterlab_experiment::level::Level;
+    use jitterlab_experiment::record::Transport;
+
+    fn moved(as_expected: bool, p: Option<f64>) -> Moved {
+        Moved {
+            way: Way {
+                case: "loggp".into(),
+                transport: Transport::Udp,
+                protocol: Protocol::Amvia,
+                level: Level::None,
+            },
+            mode: "spin",
+            delay_ns: 5_000,
+            observable: "o_s",
+            expected_ns: 5_000.0,
+            measured_ns: Interval {
+                estimate: 6_000.0,
+                low: 5_900.0,
+                high: 6_100.0,
+            }
+            .into(),
+            as_expected,
+            holm_p: p,
+        }
+    }
+
+    #[test]
+    fn shifts_are_corrected_for_being_many() {
+        let identity = Identity {
+            way: moved(true, None).way,
+            time: "interval",
+            formula: "o_s + o_r",
+            measured_ns: 1.0,
+            expected_ns: 1.0,
+            difference_ns: moved(true, None).measured_ns,
+            verdict: Verdict::Closes,
+        };
+        let told = |moved: &[Moved]| in_words(std::slice::from_ref(&identity), moved)[1].clone();
+        let mut of_runs = vec![moved(true, Some(0.01))];
+        of_runs.extend([0.02, 0.001].map(|p| moved(false, Some(p))));
+        of_runs.push(moved(false, None));
+        correct(&mut of_runs);
+        // The least p three times, then 0.01 twice, and 0.02 once.
+        let p: Vec<_> = of_runs.iter().map(|row| row.holm_p).collect();
+        assert_eq!(p, [Some(0.02), Some(0.02), Some(0.003), None]);
+        of_runs[1].holm_p = Some(0.06);
+        assert_eq!(
+            told(&of_runs),
+            "Of 4 shifts by delays that are known, 1 are what the schedule of the protocol makes them, within 5 % or the interval. \
+             p after Holm over 3 tests is below 0.05 for 1 of the others."
+        );
+        let alone = "With one run nothing tells whether the others are chance.";
+        assert!(told(&[moved(false, None)]).ends_with(alone));
+        assert!(told(&[moved(true, None)]).ends_with("or the interval."));
+    }
 }
