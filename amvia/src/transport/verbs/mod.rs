@@ -21,8 +21,10 @@ use super::waiting::nap_until;
 use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
 use meet::{Met, Notice, Own};
 
-/// Empty looks between two at what became of sends.
+/// Empty calls between two looks at what became of sends.
 const LOOKS: u32 = 1024;
+/// Looks for a frame in a call, at least, if there is a peer. What a poll does beside them takes longer than one: a frame that comes meanwhile waits.
+const AT_ONCE: usize = 4;
 /// Connections of one peer, at most: the newest, and one that frames may still come over.
 const MOST: usize = 2;
 /// Bytes of a frame that is copied, at most: one of a short message. To keep account of who reads it costs more.
@@ -345,7 +347,11 @@ impl Transport for Verbs {
             return Ok(self.next.take());
         }
         self.take_met();
-        for _ in 0..self.peers.len() {
+        let looks = match self.peers.len() {
+            0 => 0,
+            peers => peers.max(AT_ONCE),
+        };
+        for _ in 0..looks {
             // No division: it takes as long as all else here.
             self.turn = match self.turn + 1 {
                 next if next < self.peers.len() => next,
