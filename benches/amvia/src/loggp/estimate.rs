@@ -28,7 +28,7 @@ pub struct Estimates {
     pub round_trip: Interval,
     /// L, that makes the round trip what it is.
     pub latency: Visible,
-    /// g: the interval, where it is longer than the work of either processor by more than 5 %.
+    /// g: the interval, where it and a message of a burst that the window holds are longer than the work of processors by more than 5 %.
     pub gap: Visible,
     /// G, for each byte.
     pub gap_per_byte: Visible,
@@ -178,6 +178,8 @@ impl Observed {
 
 /// The figures of a set of blocks. Times in nanoseconds.
 pub(super) struct Figures {
+    /// A message of a burst that the window holds, without computing.
+    burst: f64,
     /// The time that the frames of a transaction hold the initiator.
     pub(super) work: f64,
     pub(super) interval: f64,
@@ -242,6 +244,7 @@ impl<'a> Blocks<'a> {
         let sizes = self.like.bulk.iter().map(|&size| size as f64);
         let bulk = (0..self.like.bulk.len()).map(|i| each(&|block| block.bulk[i].interval_ns));
         Figures {
+            burst: each(&|block| block.plain.send_ns),
             work,
             interval: each(&|block| block.plain.interval_ns),
             round_trip,
@@ -352,6 +355,14 @@ impl Estimates {
         let latency = blocks.interval(|it| it.costs.latency)?;
         let per_byte = blocks.interval(|it| it.per_byte)?;
         let idle = blocks.interval(|it| it.interval - protocol.interval(&it.costs))?;
+        // A target that takes its time holds up no burst that the window holds. A network does.
+        let held = blocks.interval(|it| it.burst - (1.0 + TOLERANCE) * it.costs.send)?;
+        let gap = match held.low > 0.0 {
+            true => Visible::of(interval, idle, TOLERANCE * interval.estimate),
+            false => Visible::Hidden {
+                at_most: interval.high.max(0.0),
+            },
+        };
         let all = blocks.figures(&blocks.places().concat());
         let schedule = blocks.schedule(&all);
         Ok(Some(Estimates {
@@ -361,7 +372,7 @@ impl Estimates {
             interval,
             round_trip: blocks.interval(|it| it.round_trip)?,
             latency: Visible::of(latency, latency, 0.0),
-            gap: Visible::of(interval, idle, TOLERANCE * interval.estimate),
+            gap,
             gap_per_byte: Visible::of(per_byte, per_byte, 0.0),
             identity: Identity {
                 formula: protocol.interval_formula(),

@@ -355,7 +355,7 @@ impl Row for Costs {
             column(
                 "gap_us",
                 "g, µs",
-                "gap in microseconds, 95 % interval over blocks; it is not visible where a processor limits",
+                "gap in microseconds, 95 % interval over blocks; it is not visible where a processor limits, at either end",
                 |row: &Costs| or_hidden(row.gap_ns),
             )
             .of_estimates(),
