@@ -23,7 +23,7 @@ use meet::{Met, Notice, Own};
 
 /// Empty calls between two looks at what became of sends.
 const LOOKS: u32 = 1024;
-/// Looks for a frame in a call, at least, if there is a peer. What a poll does beside them takes longer than one: a frame that comes meanwhile waits.
+/// Looks for a frame in a call, at least, if there is a peer. The rest of a poll takes longer than a look, and a frame that comes meanwhile waits for it.
 const AT_ONCE: usize = 4;
 /// Connections of one peer, at most: the newest, and one that frames may still come over.
 const MOST: usize = 2;
