@@ -157,24 +157,14 @@ fn of(all: &[Report], protocol: Protocol) -> Vec<&Report> {
         .collect()
 }
 
-/// [`LIKE`] over another transport.
-fn like(transport: Transport) -> Report {
-    let mut report = LIKE.clone();
-    report.setting.over.transport = transport;
-    report
-}
-
 /// An acknowledgement that costs less than a message, and a handler, are found in the runs of the other protocols.
 #[test]
 fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
-    let costs = [
+    for (send, receive, ack_send, ack_receive, handler) in [
         (60.0, 80.0, 30.0, 65.0, 0.0),
         (60.0, 55.0, 60.0, 35.0, 20.0),
         (400.0, 700.0, 250.0, 500.0, 150.0),
-    ];
-    let transports = [Transport::Shm, Transport::Udp].into_iter();
-    for (transport, costs) in transports.flat_map(|transport| costs.map(|it| (transport, it))) {
-        let (send, receive, ack_send, ack_receive, handler) = costs;
+    ] {
         let costs = Costs {
             send,
             receive,
@@ -183,8 +173,7 @@ fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
             latency: 30.0,
             handler,
         };
-        let like = like(transport);
-        let all = Protocol::ALL.map(|protocol| of_schedule(&like, protocol, costs, 0.5));
+        let all = Protocol::ALL.map(|protocol| of_schedule(&LIKE, protocol, costs, 0.5));
         let relations = |protocol| related(protocol, |it| of(&all, it)).unwrap().unwrap();
         for protocol in Protocol::ALL {
             let found = relations(protocol);
@@ -205,14 +194,12 @@ fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
                 let is_right = close(received.estimate, ack_receive) || is_above;
                 assert!(is_right, "{protocol}: {found:?}");
             }
-            // Where the target of amudp limits, a_r comes from the interval, which then shows nothing else; over shared memory so does a_s
-            // of amvia.
-            let is_given = match protocol {
-                Protocol::Amudp => target_limits,
-                Protocol::Amvia => transport == Transport::Shm && ack_send + handler > ack_receive,
-                Protocol::AmviaRiding | Protocol::TwoWay => false,
-            };
-            assert_eq!(found.interval.is_none(), is_given, "{protocol}: {found:?}");
+            // Where the target of amudp limits, a_r comes from the interval, which then shows nothing else.
+            assert_eq!(
+                found.interval.is_none(),
+                protocol == Protocol::Amudp && target_limits,
+                "{protocol}: {found:?}"
+            );
             for identity in found.interval.iter().chain([&found.round_trip]) {
                 assert_ne!(
                     identity.verdict(),
@@ -230,41 +217,6 @@ fn what_an_acknowledgement_and_a_handler_cost_closes_what_log_p_leaves_open() {
     let costs = Costs::log_p(60.0, 55.0, 30.0);
     let alone = [of_schedule(&LIKE, Protocol::Amvia, costs, 0.5)];
     assert_eq!(related(Protocol::Amvia, |it| of(&alone, it)).unwrap(), None);
-}
-
-/// In shared memory an acknowledgement may cost the target more than an initiator. Over a transport with calls of the system that is an error, which shows.
-#[test]
-fn an_acknowledgement_may_cost_the_target_more_in_shared_memory() {
-    for transport in [Transport::Shm, Transport::Udp] {
-        let all = Protocol::ALL.map(|protocol| {
-            let costs = Costs {
-                ack_send: match protocol {
-                    Protocol::Amvia => 52.0,
-                    _ => 19.0,
-                },
-                ack_receive: 46.0,
-                handler: 12.0,
-                ..Costs::log_p(36.0, 56.0, 10.0)
-            };
-            of_schedule(&like(transport), protocol, costs, 0.5)
-        });
-        let found = related(Protocol::Amvia, |it| of(&all, it))
-            .unwrap()
-            .unwrap();
-        let ack_send = found.ack_send.unwrap().estimate;
-        let interval = found.interval.map(|it| it.verdict());
-        let trip = found.round_trip.verdict();
-        match transport {
-            Transport::Shm => {
-                assert!((ack_send - 52.0).abs() < 1.0, "{ack_send}");
-                assert_eq!((interval, trip), (None, Verdict::Closes));
-            }
-            _ => {
-                assert!((ack_send - 19.0).abs() < 1.0, "{ack_send}");
-                assert_eq!((interval, trip), (Some(Verdict::Open), Verdict::Open));
-            }
-        }
-    }
 }
 
 /// A network that takes a message each 300 ns shows in bursts without computing, and is no cost of a send.

@@ -3,7 +3,6 @@
 
 use jitterlab_base::named;
 use jitterlab_injector::control::Mode;
-use jitterlab_packet::transport::Transport;
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::repeated;
@@ -218,10 +217,6 @@ impl<'a> Blocks<'a> {
 
     fn protocol(&self) -> Protocol {
         self.like.setting.protocol
-    }
-
-    pub(super) fn transport(&self) -> Transport {
-        self.like.setting.over.transport
     }
 
     /// The places of two long bursts: see [`super::LogGp::bursts`].

@@ -2,11 +2,7 @@
 //!
 //! L, the time of a handler and the costs of a message belong to the transport and the library, not to a protocol. So they are taken
 //! from a protocol without acknowledgements, and what acknowledgements cost is seen beside them.
-//!
-//! Where each frame costs a call of the system, an acknowledgement costs either end the same. In shared memory it does not: the other end polls the
-//! lines that it is written to. There the target's acknowledgement is known from the interval alone, where the target limits.
 
-use jitterlab_packet::transport::Transport;
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::repeated;
@@ -19,14 +15,13 @@ use crate::Protocol;
 /// The costs that other protocols give, and the times that follow from them. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
-    /// a_s, if the protocol has acknowledgements. Of `amvia` it is that of `amudp`, or o_s if nothing of that was measured; over shared memory
-    /// it is what the interval leaves for it where the target limits.
+    /// a_s, if the protocol has acknowledgements. Of `amvia` it is that of `amudp`; it is taken as o_s if nothing of that was measured.
     pub ack_send: Option<Interval>,
     /// a_r, if the protocol has acknowledgements. Of `amudp` it is what its interval leaves for it: a bound where the initiator limits.
     pub ack_receive: Option<Interval>,
     /// h.
     pub handler: Interval,
-    /// The time from one message to the next in a long burst. None: the target's acknowledgement comes from it.
+    /// The time from one message to the next in a long burst. None: a_r comes from it.
     pub interval: Option<Identity>,
     /// The time from one request to the next, each after the reply to the one before.
     pub round_trip: Identity,
@@ -59,41 +54,31 @@ pub fn related<'a>(
     };
     let mut samples = vec![own.places(), other.places()];
     samples.extend(amudp.as_ref().map(Blocks::places));
-    let known = |drawn: &[Vec<f64>], gives_ack| {
+    let of = |drawn: &[Vec<f64>]| {
         let (own, other) = (own.figures(&drawn[0]), other.figures(&drawn[1]));
         let amudp = amudp.as_ref().map(|amudp| amudp.figures(&drawn[2]));
-        let costs = costs(protocol, &own, &other, amudp.as_ref(), gives_ack);
+        let costs = costs(protocol, &own, &other, amudp.as_ref());
         (own, costs)
     };
-    let all: Vec<Vec<f64>> = samples.iter().map(|runs| runs.concat()).collect();
-    // Where the interval gives the target's acknowledgement, the target cannot be held against it.
-    let gives_ack = {
-        let (all, costs) = known(&all, false);
-        let target_limits = all.interval > (1.0 + TOLERANCE) * protocol.at_initiator().work(&costs);
-        target_limits
-            && match protocol {
-                Protocol::Amvia => own.transport() == Transport::Shm,
-                Protocol::Amudp => true,
-                Protocol::AmviaRiding | Protocol::TwoWay => false,
-            }
-    };
-    let of = |drawn: &[Vec<f64>]| known(drawn, gives_ack);
     let bootstrap = |of: &dyn Fn(&[Vec<f64>]) -> f64| repeated::of_each(&samples, &BOOTSTRAP, of);
     let acks = |part: &dyn Fn(&Costs) -> f64| match protocol {
         Protocol::Amvia | Protocol::Amudp => bootstrap(&|drawn| part(&of(drawn).1)).map(Some),
         Protocol::AmviaRiding | Protocol::TwoWay => Ok(None),
     };
-    let (all, expected) = of(&all);
-    // a_r of amudp comes from the interval in any case: a bound where the initiator limits.
+    let places = samples.iter().map(|runs| runs.concat());
+    let (all, expected) = of(&places.collect::<Vec<_>>());
+    // a_r of amudp comes from the interval, so that its target cannot be held against it.
     let interval = |costs: &Costs| match protocol {
         Protocol::Amudp => protocol.at_initiator().work(costs),
         _ => protocol.interval(costs),
     };
+    let gives_ack_receive =
+        protocol == Protocol::Amudp && all.interval > (1.0 + TOLERANCE) * interval(&expected);
     Ok(Some(Related {
         ack_send: acks(&|costs| costs.ack_send)?,
         ack_receive: acks(&|costs| costs.ack_receive)?,
         handler: bootstrap(&|drawn| of(drawn).1.handler)?,
-        interval: match gives_ack {
+        interval: match gives_ack_receive {
             true => None,
             false => Some(Identity {
                 formula: protocol.interval_formula(),
@@ -118,14 +103,8 @@ pub fn related<'a>(
 }
 
 /// The costs of a protocol: its own o_s; L, h and, for its messages, o_r of `other`, which has no acknowledgements; and what is left
-/// for acknowledgements. `gives_ack`: that of the target of `amvia` is what the interval leaves for it, as that of `amudp` is.
-fn costs(
-    protocol: Protocol,
-    own: &Figures,
-    other: &Figures,
-    amudp: Option<&Figures>,
-    gives_ack: bool,
-) -> Costs {
+/// for acknowledgements.
+fn costs(protocol: Protocol, own: &Figures, other: &Figures, amudp: Option<&Figures>) -> Costs {
     let Costs { send, receive, .. } = other.costs;
     let handler = (other.interval - send - receive).max(0.0);
     let left = |time: f64, of: &Figures| (time - of.costs.send - receive).max(0.0);
@@ -135,21 +114,15 @@ fn costs(
         handler,
         ..Costs::log_p(own.costs.send, receive, 0.0)
     };
-    let of_initiator = left(own.work, own);
-    let of_target = left(own.interval - handler, own);
     match protocol {
         Protocol::Amvia => Costs {
-            ack_send: match amudp {
-                _ if gives_ack => of_target,
-                Some(amudp) => left(amudp.work, amudp),
-                None => plain.send,
-            },
-            ack_receive: of_initiator,
+            ack_send: amudp.map_or(plain.send, |amudp| left(amudp.work, amudp)),
+            ack_receive: left(own.work, own),
             ..plain
         },
         Protocol::Amudp => Costs {
-            ack_send: of_initiator,
-            ack_receive: of_target,
+            ack_send: left(own.work, own),
+            ack_receive: left(own.interval - handler, own),
             ..plain
         },
         Protocol::AmviaRiding | Protocol::TwoWay => Costs {

@@ -27,7 +27,7 @@ pub struct Costs {
     pub send_ns: Estimate,
     /// o_r.
     pub receive_ns: Option<Estimate>,
-    /// a_s, if the protocol has acknowledgements.
+    /// a_s, if the protocol has acknowledgements, as another one gives it.
     pub ack_send_ns: Option<Estimate>,
     /// a_r, if the protocol has acknowledgements.
     pub ack_receive_ns: Option<Estimate>,
