@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Landed, Peer, Sent, Transport, TransportError};
@@ -26,19 +26,60 @@ use nix::unistd::geteuid;
 use crate::carrier::Carrier;
 use crate::error::Error;
 
-/// Says which of some delays is injected.
-#[derive(Debug, Clone, Default)]
-pub struct Switch(Arc<AtomicUsize>);
+/// Says which of some delays is injected, and how long they have been.
+#[derive(Clone, Default)]
+pub struct Switch(Arc<Switched>);
+
+#[derive(Default)]
+struct Switched {
+    /// One more than the place of the delay that is injected; 0: none.
+    on: AtomicUsize,
+    /// The counters of each delay.
+    pages: OnceLock<Vec<&'static Page>>,
+}
+
+/// The delays of one place in the list so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Achieved {
+    /// Delays that are over.
+    pub delays: u64,
+    /// Their sum as the injector achieved it, in nanoseconds.
+    pub sum_ns: u64,
+}
+
+impl Achieved {
+    /// The mean length of the delays since an earlier time, in nanoseconds. None: there was none.
+    pub fn mean_since(self, earlier: Achieved) -> Option<f64> {
+        let delays = self.delays - earlier.delays;
+        (delays > 0).then(|| (self.sum_ns - earlier.sum_ns) as f64 / delays as f64)
+    }
+}
 
 impl Switch {
     /// Injects the delay at this place in the list from now on, or none.
     pub fn set(&self, place: Option<usize>) {
         self.0
+            .on
             .store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
     }
 
     fn place(&self) -> Option<usize> {
-        self.0.load(Ordering::Relaxed).checked_sub(1)
+        self.0.on.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The delays so far of the place that is injected. None: nothing is, or the delays are not counted.
+    pub fn achieved(&self) -> Option<Achieved> {
+        let totals = self.0.pages.get()?.get(self.place()?)?.totals();
+        Some(Achieved {
+            delays: totals.delays,
+            sum_ns: totals.achieved_ns,
+        })
+    }
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Switch({:?})", self.place())
     }
 }
 
@@ -58,6 +99,7 @@ pub struct Delayed {
 }
 
 struct One {
+    page: &'static Page,
     injection: Injection,
     stream: Stream,
     /// The counters of deferred frames.
@@ -87,10 +129,13 @@ impl Delayed {
     /// A delay is out of range, or there is no memory.
     pub fn new(inner: Carrier, each: &[(Mode, Nanos)], switch: &Switch) -> Result<Delayed, Error> {
         let delays = each.iter().map(|&(mode, delay)| One::constant(mode, delay));
+        let delays = delays.collect::<Result<Vec<_>, _>>()?;
+        let pages = delays.iter().map(|one| one.page);
+        switch.0.pages.get_or_init(|| pages.collect());
         Ok(Delayed {
             look: look(&inner),
             inner,
-            delays: delays.collect::<Result<_, _>>()?,
+            delays,
             switch: switch.clone(),
             held: VecDeque::with_capacity(HELD),
             has_handed_on: false,
@@ -160,6 +205,7 @@ impl One {
             defers: injection.defers(),
             slot: injection.claim_slot(),
             stream: Stream::new(),
+            page,
             injection,
         }
     }

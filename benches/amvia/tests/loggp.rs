@@ -122,6 +122,7 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
                     observe(Schedule { injected, ..plain })
                 })
                 .collect(),
+            achieved: Vec::new(),
             paused: like
                 .pauses_ns
                 .iter()

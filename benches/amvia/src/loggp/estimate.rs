@@ -85,15 +85,17 @@ named!(Observable, serde, Send => "o_s", Interval => "interval", RoundTrip => "r
 pub struct Shift {
     /// The delay.
     pub injected: Injected,
+    /// The mean length of the delay, as the injector achieved it. In bursts deferred frames also wait for each other.
+    pub achieved: f64,
     /// The time that was observed.
     pub observable: Observable,
-    /// The change of it that was to be expected.
+    /// The change of it that was to be expected of the delay that was achieved.
     pub expected: f64,
     /// The change of it that was measured.
     pub measured: Interval,
     /// Two-sided p of the hypothesis that the measured change is the expected one; `None` for one run.
     pub p: Option<f64>,
-    /// The measurements without the delay, each after a pause as long as the delay, if that makes the initiator wait.
+    /// The measurements without the delay, beside a wait as long if the delay makes the initiator wait.
     pub plain: f64,
 }
 
@@ -261,21 +263,26 @@ impl<'a> Blocks<'a> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The time that the frames of a transaction hold a processor that also computes: the least that a message costs beside
-    /// its computing. If it computes little, the other end may be what limits; if much, what the processor needs has left
-    /// its caches.
-    fn work(&self, block: &Block) -> f64 {
+    /// The time from one message to the next in a long burst, less the computing after each, which is that at `place`.
+    fn beside(&self, block: &Block, place: usize) -> f64 {
         let Some([short, long]) = self.long() else {
             return f64::NAN;
         };
         let messages = |place: usize| self.like.bursts[place] as f64;
-        let beside = |(costs, &computing): (&Vec<f64>, &u64)| {
-            let whole = |place: usize| costs[place] * messages(place);
-            (whole(long) - whole(short)) / (messages(long) - messages(short)) - computing as f64
-        };
-        let all = block.signature_ns.iter().zip(&self.like.computing_ns);
+        let whole = |burst: usize| block.signature_ns[place][burst] * messages(burst);
+        let interval = (whole(long) - whole(short)) / (messages(long) - messages(short));
+        interval - self.like.computing_ns[place] as f64
+    }
+
+    /// The time that the frames of a transaction hold a processor that also computes: the least that a message costs beside
+    /// its computing. If it computes little, the other end may be what limits; if much, what the processor needs has left
+    /// its caches.
+    fn work(&self, block: &Block) -> f64 {
+        let all = self.like.computing_ns.iter().enumerate();
         let computing = all.filter(|&(_, &computing)| computing > 0);
-        computing.map(beside).fold(f64::INFINITY, f64::min)
+        computing
+            .map(|(place, _)| self.beside(block, place))
+            .fold(f64::INFINITY, f64::min)
     }
 
     fn schedule(&self, figures: &Figures) -> Schedule {
@@ -292,16 +299,30 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The base that a delay is compared with.
+    /// True if the delay makes the initiator wait before it goes on: what it needs has left its caches then. The base is measured beside a
+    /// wait as long, if there was one. A spin is a wait in each round trip and for each message of a long burst, a deferral in each round
+    /// trip and before a burst.
+    fn waits(&self, injected: Injected, observable: Observable) -> bool {
+        let (of, waits) = match observable {
+            Observable::Send => (&self.like.pauses_ns, injected.mode == Mode::Defer),
+            Observable::Interval => (&self.like.computing_ns, injected.mode == Mode::Spin),
+            Observable::RoundTrip => (&self.like.pauses_ns, injected.mode != Mode::Pace),
+        };
+        waits && of.contains(&injected.delay_ns)
+    }
+
+    /// The base that a delay is compared with: where it [waits](Blocks::waits), the same beside a wait as long.
     fn base(&self, injected: Injected, observable: Observable) -> impl Fn(&Block) -> f64 {
-        let mut pauses = self.like.pauses_ns.iter();
-        let place = pauses.position(|&it| it == injected.delay_ns);
-        let place = place.filter(|_| has_pause(injected.mode, observable));
+        let waits = self.waits(injected, observable);
+        let place = |all: &[u64]| all.iter().position(|&it| it == injected.delay_ns);
+        let (pause, computing) = (place(&self.like.pauses_ns), place(&self.like.computing_ns));
         move |block| {
-            let paused = place.and_then(|place| block.paused.get(place));
-            match (paused, observable) {
-                (Some(paused), Observable::Send) => paused.send_ns,
-                (Some(paused), Observable::RoundTrip) => paused.round_trip_ns,
+            let paused = pause.and_then(|place| block.paused.get(place));
+            let beside = computing.map(|place| self.beside(block, place));
+            match (observable, paused, beside) {
+                (Observable::Send, Some(paused), _) if waits => paused.send_ns,
+                (Observable::RoundTrip, Some(paused), _) if waits => paused.round_trip_ns,
+                (Observable::Interval, _, Some(beside)) if waits => beside,
                 _ => block.plain.get(observable),
             }
         }
@@ -396,42 +417,41 @@ impl Estimates {
     }
 }
 
-/// True if the delay makes the initiator wait before it goes on. Its base is then measured after a pause as long. A burst waits under a
-/// deferral, a round trip under a deferral and under a spin.
-fn has_pause(mode: Mode, observable: Observable) -> bool {
-    match observable {
-        Observable::Send => mode == Mode::Defer,
-        Observable::RoundTrip => mode != Mode::Pace,
-        Observable::Interval => false,
-    }
-}
-
 fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
     let mut all = Vec::new();
     for (place, &injected) in blocks.like.injected.iter().enumerate() {
-        let delayed = Schedule {
-            injected: Some(schedule::Injected {
-                mode: injected.mode,
-                delay: injected.delay_ns as f64,
-            }),
-            ..plain
-        };
         for observable in Observable::ALL {
-            let of = |schedule: &Schedule, pause: f64| match observable {
-                Observable::Send => schedule.burst(plain.window, 0.0),
-                Observable::Interval => schedule.interval(0.0),
-                Observable::RoundTrip => schedule.round_trip_after(pause),
+            let asked = injected.delay_ns as f64;
+            let length = |block: &Block| {
+                let achieved = block.achieved.get(place);
+                achieved.map_or(asked, |lengths| lengths.get(observable))
             };
-            let pause = match has_pause(injected.mode, observable) {
-                true => injected.delay_ns as f64,
+            let achieved = median(blocks.all.iter().map(|block| length(block)));
+            // In a burst deferred frames wait for each other, too, which the schedule has them do.
+            let queues = injected.mode == Mode::Defer && observable != Observable::RoundTrip;
+            let delayed = Schedule {
+                injected: Some(schedule::Injected {
+                    mode: injected.mode,
+                    delay: if queues { asked } else { achieved },
+                }),
+                ..plain
+            };
+            let of = |schedule: &Schedule, wait: f64| match observable {
+                Observable::Send => schedule.burst(plain.window, 0.0),
+                Observable::Interval => schedule.interval(wait) - wait,
+                Observable::RoundTrip => schedule.round_trip_after(wait),
+            };
+            let wait = match blocks.waits(injected, observable) {
+                true => asked,
                 false => 0.0,
             };
             let base = blocks.base(injected, observable);
             let moved = |block: &Block| block.injected[place].get(observable) - base(block);
             let measured = blocks.resampled(|drawn| blocks.median(drawn, moved))?;
-            let expected = of(&delayed, 0.0) - of(&plain, pause);
+            let expected = of(&delayed, 0.0) - of(&plain, wait);
             all.push(Shift {
                 injected,
+                achieved,
                 observable,
                 expected,
                 measured,

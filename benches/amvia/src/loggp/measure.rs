@@ -75,7 +75,7 @@ impl LogGp {
             window,
             long: LONG * window,
         })?;
-        let mut bench = Bench::new(client, now);
+        let mut bench = Bench::new(client, switch, now);
         let message = client.message(self.size)?;
         let live = jitterlab_live::publisher();
         let mut blocks = Vec::new();
@@ -136,16 +136,19 @@ impl LogGp {
         switch.set(None);
         let mut signature_ns = Vec::with_capacity(self.computing.len());
         for &computing in &self.computing {
-            let of = |&burst: &u64| bench.cost(ECHO, message, burst, computing);
-            signature_ns.push(self.bursts.iter().map(of).collect::<Result<_, _>>()?);
+            let of = |&burst: &u64| Ok(bench.cost(ECHO, message, burst, computing)?.ns);
+            signature_ns.push(self.bursts.iter().map(of).collect::<Result<_, Error>>()?);
         }
-        let plain = bench.observe(message, long, live)?;
+        let (plain, _) = bench.observe(message, long, live)?;
         let bulk = self.bulk.iter().map(|&size| bench.bulk(size, long));
         let bulk = bulk.collect::<Result<_, _>>()?;
         let mut injected = Vec::with_capacity(self.injected.len());
+        let mut achieved = Vec::with_capacity(self.injected.len());
         for place in 0..self.injected.len() {
             switch.set(Some(place));
-            injected.push(bench.observe(message, long, Publisher::NOBODY)?);
+            let (observed, lengths) = bench.observe(message, long, Publisher::NOBODY)?;
+            injected.push(observed);
+            achieved.extend(lengths);
         }
         switch.set(None);
         let paused = self.pauses().into_iter();
@@ -155,6 +158,7 @@ impl LogGp {
             plain,
             bulk,
             injected,
+            achieved,
             paused: paused.collect::<Result<_, _>>()?,
         })
     }
@@ -162,6 +166,7 @@ impl LogGp {
 
 struct Bench<'a, N> {
     client: &'a Client,
+    switch: &'a Switch,
     /// What time it is, in ticks of the clock.
     now: N,
     clock: &'static Clock,
@@ -172,10 +177,11 @@ struct Bench<'a, N> {
 }
 
 impl<'a, N: Fn() -> u64> Bench<'a, N> {
-    fn new(client: &'a Client, now: N) -> Self {
+    fn new(client: &'a Client, switch: &'a Switch, now: N) -> Self {
         let window = client.options().window.into();
         Bench {
             client,
+            switch,
             now,
             clock: Clock::global(),
             most: window,
@@ -221,49 +227,65 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         Ok(())
     }
 
-    /// The mean cost of a message of a burst: the least of some bursts. What disturbs one adds to it.
+    /// The mean cost of a message of a burst: the least of some bursts.
     fn cost(
         &mut self,
         handler: u16,
         message: &[u8],
         messages: u64,
         computing: Nanos,
-    ) -> Result<f64, Error> {
+    ) -> Result<Cost, Error> {
         let computing = self.clock.ns_to_ticks(computing.0);
-        let costs = (0..times(messages)).map(|_| self.burst(handler, message, messages, computing));
-        let costs = costs.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.clock.ticks_to_ns_f64(least_of(costs)) / messages as f64)
+        let least = least(times(messages), self.switch, || {
+            self.burst(handler, message, messages, computing)
+        })?;
+        Ok(least.of_each(messages))
     }
 
     /// The time from one message to the next in long bursts.
-    fn interval(&mut self, handler: u16, message: &[u8], long: [u64; 2]) -> Result<f64, Error> {
+    fn interval(&mut self, handler: u16, message: &[u8], long: [u64; 2]) -> Result<Cost, Error> {
         let [short, long] = long;
-        let none = Nanos(0);
-        let whole = |cost: f64, messages: u64| cost * messages as f64;
-        let before = whole(self.cost(handler, message, short, none)?, short);
-        let after = whole(self.cost(handler, message, long, none)?, long);
-        Ok((after - before) / (long - short) as f64)
+        let before = self.cost(handler, message, short, Nanos(0))?;
+        let after = self.cost(handler, message, long, Nanos(0))?;
+        let whole = |cost: &Cost, messages: u64| cost.ns * messages as f64;
+        Ok(Cost {
+            ns: (whole(&after, long) - whole(&before, short)) / (long - short) as f64,
+            ..after
+        })
     }
 
+    /// Everything observed once, and the mean length of the delays that were injected in each.
     fn observe(
         &mut self,
         message: &[u8],
         long: [u64; 2],
         live: Publisher,
-    ) -> Result<Observed, Error> {
-        Ok(Observed {
-            send_ns: self.cost(ECHO, message, self.most as u64, Nanos(0))?,
-            interval_ns: self.interval(ECHO, message, long)?,
-            round_trip_ns: self.round_trip(message, Nanos(0), live)?,
-        })
+    ) -> Result<(Observed, Option<Observed>), Error> {
+        let send = self.cost(ECHO, message, self.most as u64, Nanos(0))?;
+        let interval = self.interval(ECHO, message, long)?;
+        let round_trip = self.round_trip(message, Nanos(0), live)?;
+        let observed = |of: fn(&Cost) -> Option<f64>| {
+            Some(Observed {
+                send_ns: of(&send)?,
+                interval_ns: of(&interval)?,
+                round_trip_ns: of(&round_trip)?,
+            })
+        };
+        Ok((
+            Observed {
+                send_ns: send.ns,
+                interval_ns: interval.ns,
+                round_trip_ns: round_trip.ns,
+            },
+            observed(|cost| cost.delay_ns),
+        ))
     }
 
     /// The mean from one request to the next, each after the reply to the one before and a pause, which is no part of it: the least of
     /// some means.
-    fn round_trip(&mut self, message: &[u8], pause: Nanos, live: Publisher) -> Result<f64, Error> {
+    fn round_trip(&mut self, message: &[u8], pause: Nanos, live: Publisher) -> Result<Cost, Error> {
         let [together, means] = ROUND_TRIPS;
-        let mut trips = Vec::with_capacity(means as usize);
-        for _ in 0..means {
+        let least = least(means, self.switch, || {
             let begin = (self.now)();
             let mut paused = 0;
             for _ in 0..together {
@@ -274,9 +296,9 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
             }
             let took = (self.now)() - begin - paused;
             live.sample(|| self.clock.ticks_to_ns(took) / together);
-            trips.push(took);
-        }
-        Ok(self.clock.ticks_to_ns_f64(least_of(trips)) / together as f64)
+            Ok(took)
+        })?;
+        Ok(least.of_each(together))
     }
 
     /// Waits, if there is something to wait for, and gives how long that was, in ticks.
@@ -303,14 +325,13 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
     /// The times of messages after a pause.
     fn paused(&mut self, message: &[u8], pause: Nanos) -> Result<Paused, Error> {
         let window = self.most as u64;
-        let costs = (0..times(window)).map(|_| {
+        let least = least(times(window), self.switch, || {
             self.pause(pause);
             self.burst(ECHO, message, window, 0)
-        });
-        let least = least_of(costs.collect::<Result<Vec<_>, _>>()?);
+        })?;
         Ok(Paused {
-            send_ns: self.clock.ticks_to_ns_f64(least) / window as f64,
-            round_trip_ns: self.round_trip(message, pause, Publisher::NOBODY)?,
+            send_ns: least.of_each(window).ns,
+            round_trip_ns: self.round_trip(message, pause, Publisher::NOBODY)?.ns,
         })
     }
 
@@ -319,22 +340,62 @@ impl<'a, N: Fn() -> u64> Bench<'a, N> {
         let message = self.client.message(size)?;
         let window = self.most;
         self.most = window.min((UNDER_WAY / size.0.max(1)).max(1) as usize);
-        let send_ns = self.cost(TAKE, &message, self.most as u64, Nanos(0));
-        let interval_ns = self.interval(TAKE, &message, long);
+        let send = self.cost(TAKE, &message, self.most as u64, Nanos(0));
+        let interval = self.interval(TAKE, &message, long);
         self.most = window;
         Ok(Bulk {
-            send_ns: send_ns?,
-            interval_ns: interval_ns?,
+            send_ns: send?.ns,
+            interval_ns: interval?.ns,
         })
     }
+}
+
+/// A time, and the mean length of the delays that were injected meanwhile; none if there were none. In nanoseconds.
+struct Cost {
+    ns: f64,
+    delay_ns: Option<f64>,
+}
+
+/// The least of some measurements: what disturbs one adds to it.
+struct Least {
+    ticks: u64,
+    delay_ns: Option<f64>,
+}
+
+impl Least {
+    /// The time of each message.
+    fn of_each(self, messages: u64) -> Cost {
+        Cost {
+            ns: Clock::global().ticks_to_ns_f64(self.ticks) / messages as f64,
+            delay_ns: self.delay_ns,
+        }
+    }
+}
+
+/// Measures so often, in ticks.
+fn least(
+    times: u64,
+    switch: &Switch,
+    mut one: impl FnMut() -> Result<u64, Error>,
+) -> Result<Least, Error> {
+    let mut least = Least {
+        ticks: u64::MAX,
+        delay_ns: None,
+    };
+    for _ in 0..times {
+        let before = switch.achieved();
+        let ticks = one()?;
+        if ticks < least.ticks {
+            let delay = switch.achieved().zip(before);
+            let delay_ns = delay.and_then(|(after, before)| after.mean_since(before));
+            least = Least { ticks, delay_ns };
+        }
+    }
+    Ok(least)
 }
 
 /// Bursts of so many messages in a block.
 fn times(messages: u64) -> u64 {
     let [least, most] = BURSTS;
     (MESSAGES / messages).clamp(least, most)
-}
-
-fn least_of(values: Vec<u64>) -> u64 {
-    values.into_iter().min().unwrap_or(0)
 }

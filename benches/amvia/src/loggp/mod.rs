@@ -98,11 +98,14 @@ pub struct Block {
     pub bulk: Vec<Bulk>,
     /// The times with a delay, by the delay that is injected.
     pub injected: Vec<Observed>,
+    /// The mean length of the delays in each of those measurements, as the injector achieved it, by the delay. Empty where it did not count.
+    #[serde(default)]
+    pub achieved: Vec<Observed>,
     /// The times without a delay, by pause.
     pub paused: Vec<Paused>,
 }
 
-/// The observations of small messages. Times in nanoseconds.
+/// The observations of small messages, or a figure for each. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// A message of a burst that the window holds.

@@ -65,6 +65,7 @@ impl Text for Estimates {
             vec![
                 shift.injected.mode.to_string(),
                 show::time(shift.injected.delay_ns as f64),
+                show::time(shift.achieved),
                 shift.observable.to_string(),
                 show::time(shift.expected),
                 show::time(shift.measured.estimate),
@@ -73,7 +74,7 @@ impl Text for Estimates {
             ]
         });
         let head = [
-            "delay", "of", "moves", "expected", "measured", "95 %", "verdict",
+            "delay", "of", "achieved", "moves", "expected", "measured", "95 %", "verdict",
         ];
         if !self.shifts.is_empty() {
             parts.push(table(head, rows));

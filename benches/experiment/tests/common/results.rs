@@ -143,6 +143,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
             plain: observe(plain),
             bulk: bulk.iter().map(of_size).collect(),
             injected: injected.iter().map(delayed).collect(),
+            achieved: Vec::new(),
             paused: pauses_ns.iter().map(after).collect(),
         }
     };

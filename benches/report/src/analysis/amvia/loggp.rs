@@ -73,8 +73,10 @@ pub struct Moved {
     pub way: Way,
     /// The mode in which the delay was injected.
     pub mode: &'static str,
-    /// The length of the delay, in nanoseconds.
+    /// The length of the delay that was asked for, in nanoseconds.
     pub delay_ns: u64,
+    /// Its mean length as the injector achieved it, in nanoseconds.
+    pub achieved_ns: f64,
     /// The time that was observed.
     pub observable: &'static str,
     /// The change of it that was to be expected, in nanoseconds.
@@ -166,6 +168,7 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
                 way: way.clone(),
                 mode: shift.injected.mode.name(),
                 delay_ns: shift.injected.delay_ns,
+                achieved_ns: shift.achieved,
                 observable: shift.observable.name(),
                 expected_ns: shift.expected,
                 measured_ns: shift.measured.into(),
@@ -445,8 +448,14 @@ impl Row for Moved {
             column(
                 "delay_us",
                 "Delay, µs",
-                "the delay in microseconds",
+                "the delay that was asked for, in microseconds",
                 |row: &Moved| Value::Number(row.delay_ns as f64 / 1e3),
+            ),
+            column(
+                "achieved_us",
+                "Achieved, µs",
+                "its mean length as the injector achieved it, in microseconds",
+                |row: &Moved| Value::Number(row.achieved_ns / 1e3),
             ),
             column("observable", "Moves", "what is observed", |row: &Moved| {
                 Value::Text(row.observable.into())
@@ -454,7 +463,7 @@ impl Row for Moved {
             column(
                 "expected_us",
                 "Expected, µs",
-                "by how much it has to move by the schedule, in microseconds",
+                "by how much the schedule has it move for the delay that was achieved, in microseconds",
                 |row: &Moved| Value::Number(row.expected_ns / 1e3),
             ),
             column(
@@ -540,6 +549,7 @@ mod tests {
             },
             mode: "spin",
             delay_ns: 5_000,
+            achieved_ns: 5_000.0,
             observable: "o_s",
             expected_ns: 5_000.0,
             measured_ns: Interval {
