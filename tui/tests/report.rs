@@ -186,7 +186,7 @@ fn a_folder_of_another_format_is_refused() {
             lab.refuses(
                 &format!("{command} old"),
                 &format!(
-                    "old holds results of format {format}, and this jitterlab reads format 8: read them with the jitterlab \
+                    "old holds results of format {format}, and this jitterlab reads format 9: read them with the jitterlab \
                      that made them, or measure anew"
                 ),
             );

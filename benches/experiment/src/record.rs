@@ -67,7 +67,7 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 8;
+    pub const VERSION: u32 = 9;
 
     /// The name of the run without its repetition: `packet-rtt-udp.none`.
     pub fn condition(&self) -> &str {

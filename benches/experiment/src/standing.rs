@@ -82,7 +82,7 @@ suites:
 
     fn attempt(run: &str, outcome: &str) -> RunRecord {
         let line = format!(
-            r#"{{"version":8,"run":"{run}","phase":"characterise","block":1,"repetition":1,"attempt":1,"suite":"application",
+            r#"{{"version":9,"run":"{run}","phase":"characterise","block":1,"repetition":1,"attempt":1,"suite":"application",
             "case":"x","transport":null,"level":{{"kind":"none"}},"outcome":"{outcome}","reason":null,"started":"","seconds":4.0,
             "samples":null,"n":null,"result":null,"load":null,"injection":null}}"#
         );

@@ -467,7 +467,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
                 )
                 .unwrap()
             },
-            "holds results of format 1, and this jitterlab reads format 8",
+            "holds results of format 1, and this jitterlab reads format 9",
         ),
         (
             "no runs",

@@ -99,7 +99,6 @@ pub struct Block {
     /// The times with a delay, by the delay that is injected.
     pub injected: Vec<Observed>,
     /// The mean length of the delays in each of those measurements, as the injector achieved it, by the delay. Empty where it did not count.
-    #[serde(default)]
     pub achieved: Vec<Observed>,
     /// The times without a delay, by pause.
     pub paused: Vec<Paused>,
