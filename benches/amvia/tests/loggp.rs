@@ -61,6 +61,14 @@ fn everything_is_measured_in_every_protocol() {
                 assert_eq!(block.signature_ns.len(), 2);
                 assert_eq!((block.bulk.len(), block.injected.len()), (2, 3));
                 // A pause is no part of what it is before.
+                // A delay is never shorter than asked for, apart from the rounding of ticks.
+                for (asked, achieved) in report.injected.iter().zip(&block.achieved) {
+                    assert!(
+                        achieved.round_trip_ns > asked.delay_ns as f64 - 1.0,
+                        "{achieved:?}"
+                    );
+                }
+                assert_eq!(block.achieved.len(), 3);
                 assert_eq!(block.paused.len(), 3);
                 assert!(block.paused.iter().all(|it| it.send_ns > 0.0));
                 // A message takes as long as is computed after it, and a delay is never shorter than it was to be.
@@ -98,6 +106,11 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
             noise * (plain.burst(messages as usize, computing as f64) - computing as f64)
                 + computing as f64
         };
+        // A tenth longer than asked for, where the initiator waits for it.
+        let length = |it: &Injected| match it.mode {
+            Mode::Defer => it.delay_ns as f64,
+            Mode::Spin | Mode::Pace => 1.1 * it.delay_ns as f64,
+        };
         let of_computing = |&computing: &u64| {
             let bursts = like.bursts.iter();
             bursts.map(|&messages| burst(computing, messages)).collect()
@@ -117,12 +130,20 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
                 .injected
                 .iter()
                 .map(|it| {
-                    let (mode, delay) = (it.mode, it.delay_ns as f64);
+                    let (mode, delay) = (it.mode, length(it));
                     let injected = Some(schedule::Injected { mode, delay });
                     observe(Schedule { injected, ..plain })
                 })
                 .collect(),
-            achieved: Vec::new(),
+            achieved: like
+                .injected
+                .iter()
+                .map(|it| Observed {
+                    send_ns: length(it),
+                    interval_ns: length(it),
+                    round_trip_ns: length(it),
+                })
+                .collect(),
             paused: like
                 .pauses_ns
                 .iter()

@@ -422,11 +422,8 @@ fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
     for (place, &injected) in blocks.like.injected.iter().enumerate() {
         for observable in Observable::ALL {
             let asked = injected.delay_ns as f64;
-            let length = |block: &Block| {
-                let achieved = block.achieved.get(place);
-                achieved.map_or(asked, |lengths| lengths.get(observable))
-            };
-            let achieved = median(blocks.all.iter().map(|block| length(block)));
+            let lengths = blocks.all.iter().map(|block| &block.achieved[place]);
+            let achieved = median(lengths.map(|lengths| lengths.get(observable)));
             // In a burst deferred frames wait for each other, too, which the schedule has them do.
             let queues = injected.mode == Mode::Defer && observable != Observable::RoundTrip;
             let delayed = Schedule {

@@ -148,7 +148,13 @@ impl LogGp {
             switch.set(Some(place));
             let (observed, lengths) = bench.observe(message, long, Publisher::NOBODY)?;
             injected.push(observed);
-            achieved.extend(lengths);
+            // Each has one, so that places stay those of the delays.
+            let asked = self.injected[place].delay_ns as f64;
+            achieved.push(lengths.unwrap_or(Observed {
+                send_ns: asked,
+                interval_ns: asked,
+                round_trip_ns: asked,
+            }));
         }
         switch.set(None);
         let paused = self.pauses().into_iter();

@@ -98,7 +98,8 @@ pub struct Block {
     pub bulk: Vec<Bulk>,
     /// The times with a delay, by the delay that is injected.
     pub injected: Vec<Observed>,
-    /// The mean length of the delays in each of those measurements, as the injector achieved it, by the delay. Empty where it did not count.
+    /// The mean length of the delays in each of those measurements, as the injector achieved it, by the delay; what was asked for
+    /// where it counted none.
     pub achieved: Vec<Observed>,
     /// The times without a delay, by pause.
     pub paused: Vec<Paused>,

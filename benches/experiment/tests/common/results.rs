@@ -134,6 +134,11 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
                 ..plain
             })
         };
+        let length = |it: &Injected| Observed {
+            send_ns: it.delay_ns as f64,
+            interval_ns: it.delay_ns as f64,
+            round_trip_ns: it.delay_ns as f64,
+        };
         let after = |&pause: &u64| loggp::Paused {
             send_ns: observe(plain).send_ns,
             round_trip_ns: noise * plain.round_trip_after(pause as f64),
@@ -143,7 +148,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
             plain: observe(plain),
             bulk: bulk.iter().map(of_size).collect(),
             injected: injected.iter().map(delayed).collect(),
-            achieved: Vec::new(),
+            achieved: injected.iter().map(length).collect(),
             paused: pauses_ns.iter().map(after).collect(),
         }
     };
